@@ -1,0 +1,180 @@
+/// The module tree: named slots that hold modules, modules that hold parameters, and the places
+/// where converters change what a module does.
+#pragma once
+
+#include <ATen/core/TensorBody.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/init_rule.h"
+
+namespace titan::model {
+
+/// What one forward call needs to know about the run; passed to every module.
+struct CallContext {
+  int64_t step = 0;         ///< 1-based optimizer step this call contributes to
+  int64_t micro_batch = 0;  ///< 0-based within the step
+  bool training = false;
+  bool recompute = false;  ///< activation checkpointing runs this forward a second time
+  /// Receives converter metrics of this step, `<instance>/<fqn>.<name>` to value; may be null.
+  std::map<std::string, double>* metrics = nullptr;
+};
+
+/// Inputs of a module in the order of its kind (see kinds.h). An optional input that is not given
+/// is an undefined tensor.
+using Inputs = std::vector<at::Tensor>;
+
+/// One parameter. Tied parameters are the same object under several modules.
+struct Parameter {
+  std::string name;   ///< relative to the module it was declared in: "weight"
+  at::Tensor tensor;  ///< on meta until materialised; afterwards the handle stays the same
+  InitRule init;
+  std::string init_key;  ///< keys its generator: the name it was first declared under
+  /// Name in checkpoints when it is not the fqn: `<instance>/<fqn>.<name>` for added parameters.
+  std::string stored_as;
+  uint64_t version = 0;  ///< raised by optimizer step, load and (later) unshard
+};
+
+/// One buffer: state that takes no gradient.
+struct Buffer {
+  std::string name;
+  at::Tensor tensor;
+  InitRule init;
+  std::string stored_as;
+  bool persistent = true;
+  bool reduce_max = false;  ///< distributed runs take the maximum over ranks once a step
+};
+
+class Module;
+
+/// Takes the place of a module's own forward. It owns nothing of the module: parameters stay.
+class Replacement {
+ public:
+  virtual ~Replacement() = default;
+  virtual at::Tensor forward(Module& module, const CallContext& context, const Inputs& inputs) = 0;
+  virtual void drop() {}  ///< parameters were freed or moved: forget caches
+};
+
+/// Runs around a module. Wraps nest in the order they were added, the first innermost.
+class Wrap {
+ public:
+  virtual ~Wrap() = default;
+  virtual void before(Module&, const CallContext&, Inputs&) {}
+  virtual at::Tensor after(Module&, const CallContext&, const Inputs&, at::Tensor output) {
+    return output;
+  }
+  virtual void drop() {}
+};
+
+/// Sees inputs and output of a module, changes nothing.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void observe(Module& module, const CallContext& context, const Inputs& inputs,
+                       const at::Tensor& output) = 0;
+};
+
+/// A named place in a module where another module sits. Parents call through the slot, so a module
+/// can be exchanged at any time without anybody holding a stale pointer.
+class Slot {
+ public:
+  Slot(std::string name, std::unique_ptr<Module> module);
+  ~Slot();
+  const std::string& name() const { return name_; }
+  Module& operator*() const { return *module_; }
+  Module* operator->() const { return module_.get(); }
+  /// Puts another module of the same kind here; throws a usage error if the kinds differ.
+  std::unique_ptr<Module> exchange(std::unique_ptr<Module> module);
+
+ private:
+  std::string name_;
+  std::unique_ptr<Module> module_;
+};
+
+/// Base of every layer. A call runs: wraps' `before` (outermost first), the replacement or the
+/// module's own forward, wraps' `after` (innermost first), then the observers with gradients off.
+class Module {
+ public:
+  explicit Module(std::string_view kind) : kind_(kind) {}
+  virtual ~Module();
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  at::Tensor operator()(const CallContext& context, Inputs inputs);
+
+  const std::string& kind() const { return kind_; }
+  const std::string& fqn() const { return fqn_; }  ///< "" for the root
+  /// Numbers of the kind ("in_features", "eps"); see kinds.h for the names.
+  const std::map<std::string, double>& attributes() const { return attributes_; }
+
+  const std::vector<std::shared_ptr<Parameter>>& parameters() const { return parameters_; }
+  std::vector<std::shared_ptr<Parameter>>& parameters() { return parameters_; }
+  const std::vector<std::shared_ptr<Buffer>>& buffers() const { return buffers_; }
+  std::vector<std::shared_ptr<Buffer>>& buffers() { return buffers_; }
+  const std::vector<std::unique_ptr<Slot>>& children() const { return children_; }
+
+  /// Own parameter by name, e.g. "weight"; an internal error if there is none.
+  Parameter& parameter(std::string_view name) const;
+  /// Module below by relative name ("attention.wq", "" for itself), or null.
+  Module* find(std::string_view relative_name);
+
+  void set_replacement(std::unique_ptr<Replacement> replacement);
+  void add_wrap(std::unique_ptr<Wrap> wrap);
+  void add_observer(std::unique_ptr<Observer> observer);
+  bool replaced() const { return replacement_ != nullptr; }
+  void drop_caches();  ///< calls drop() of the replacement and the wraps
+
+  /// Gives this module and all below their names. The root calls it once after construction and
+  /// whenever a slot was exchanged.
+  void assign_names(const std::string& fqn);
+
+ protected:
+  virtual at::Tensor forward(const CallContext& context, const Inputs& inputs) = 0;
+
+  /// Declares a parameter on the meta device; order of declaration is order in files and optimizer.
+  Parameter& add_parameter(std::string name, std::vector<int64_t> shape, at::ScalarType dtype,
+                           InitRule init);
+  Slot& add_child(std::string name, std::unique_ptr<Module> module);
+  void set_attribute(const std::string& name, double value) { attributes_[name] = value; }
+
+ private:
+  std::string kind_;
+  std::string fqn_;
+  std::map<std::string, double> attributes_;
+  std::vector<std::shared_ptr<Parameter>> parameters_;
+  std::vector<std::shared_ptr<Buffer>> buffers_;
+  std::vector<std::unique_ptr<Slot>> children_;
+  std::unique_ptr<Replacement> replacement_;
+  std::vector<std::unique_ptr<Wrap>> wraps_;
+  std::vector<std::unique_ptr<Observer>> observers_;
+};
+
+/// Calls `visit` for `root` and every module below it, parents first, in registration order.
+void visit_modules(Module& root, const std::function<void(Module&)>& visit);
+
+struct NamedParameter {
+  std::string fqn;  ///< "layers.0.attention.wq.weight"
+  std::shared_ptr<Parameter> parameter;
+  Module* module;
+};
+/// Every parameter once (tied ones under their first name), in registration order.
+std::vector<NamedParameter> named_parameters(Module& root);
+
+struct NamedBuffer {
+  std::string fqn;
+  std::shared_ptr<Buffer> buffer;
+  Module* module;
+};
+std::vector<NamedBuffer> named_buffers(Module& root);
+
+/// Gives every parameter and buffer storage on `device` and fills it by its init rule, drawn in
+/// float32 from a generator keyed by (seed, init key) and then cast. Handles stay the same.
+void materialize(Module& root, at::Device device, uint64_t seed);
+
+}  // namespace titan::model

@@ -1,0 +1,47 @@
+# titan_add_plugin(NAME SOURCES... [METADATA plugin.json] [TORCH_STABLE] [LIBRARIES...] [OUTPUT_DIRECTORY dir])
+#
+# Builds NAME.so the way the contract asks: hidden symbols, one exported function, no LibTorch among
+# its needs, no executable stack. METADATA is checked and turned into the header <titan_note.h>, which
+# the source that defines register_converters includes in place of TITAN_NOTE("...").
+# TORCH_STABLE adds the include folder of torch's stable headers (tier stable): Torch_INCLUDE or the
+# variable TITAN_TORCH_INCLUDE_DIR must name it.
+set(_TITAN_SDK_CMAKE_DIR ${CMAKE_CURRENT_LIST_DIR})
+
+function(titan_add_plugin name)
+  cmake_parse_arguments(ARG "TORCH_STABLE" "METADATA;OUTPUT_DIRECTORY" "SOURCES;LIBRARIES" ${ARGN})
+  if(ARG_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "titan_add_plugin(${name}): unknown arguments ${ARG_UNPARSED_ARGUMENTS}")
+  endif()
+  add_library(${name} MODULE ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES
+    PREFIX "" SUFFIX ".so" C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden
+    CUDA_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON POSITION_INDEPENDENT_CODE ON)
+  if(ARG_OUTPUT_DIRECTORY)
+    set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${ARG_OUTPUT_DIRECTORY})
+  endif()
+  target_link_libraries(${name} PRIVATE Titan::SDK ${ARG_LIBRARIES})
+  target_link_options(${name} PRIVATE
+    -Wl,--version-script,${_TITAN_SDK_CMAKE_DIR}/titan_plugin.version
+    -Wl,--exclude-libs,ALL -Wl,-z,noexecstack -Wl,--as-needed)
+  set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${_TITAN_SDK_CMAKE_DIR}/titan_plugin.version)
+  if(ARG_TORCH_STABLE)
+    if(NOT TITAN_TORCH_INCLUDE_DIR)
+      message(FATAL_ERROR "titan_add_plugin(${name} TORCH_STABLE): set TITAN_TORCH_INCLUDE_DIR to LibTorch's include/")
+    endif()
+    target_include_directories(${name} SYSTEM PRIVATE ${TITAN_TORCH_INCLUDE_DIR})
+    # The oldest LibTorch the plugin runs on; newer functions of the headers are not declared.
+    target_compile_definitions(${name} PRIVATE TORCH_TARGET_VERSION=0x020a000000000000)
+  else()
+    target_link_options(${name} PRIVATE -Wl,-z,defs)
+  endif()
+  if(ARG_METADATA)
+    get_filename_component(_json ${ARG_METADATA} ABSOLUTE)
+    set(_dir ${CMAKE_CURRENT_BINARY_DIR}/${name}_note)
+    set(_header ${_dir}/titan_note.h)
+    add_custom_command(OUTPUT ${_header}
+      COMMAND ${CMAKE_COMMAND} -DJSON=${_json} -DHEADER=${_header} -P ${_TITAN_SDK_CMAKE_DIR}/TitanMakeNote.cmake
+      DEPENDS ${_json} ${_TITAN_SDK_CMAKE_DIR}/TitanMakeNote.cmake VERBATIM)
+    target_sources(${name} PRIVATE ${_header})
+    target_include_directories(${name} PRIVATE ${_dir})
+  endif()
+endfunction()
