@@ -41,7 +41,7 @@ typedef struct titan_call_info {
 typedef struct titan_module_impl {
   uint32_t struct_size;
   uint32_t flags; /* TITAN_IMPL_... */
-  /* [compute-thread] Sets output "y" (for a `before` wrap: any inputs it changes). */
+  /* [compute-thread] Sets output "y" (a wrap before the module: its first input). */
   titan_status (*forward)(void *self, titan_call *call);
   /* [compute-thread] Optional, see above. May run on another thread than forward. */
   titan_status (*backward)(void *self, titan_call *call);
@@ -50,6 +50,9 @@ typedef struct titan_module_impl {
   /* [any-thread] Optional. Called once, when the module is no longer used. `self` may be NULL. */
   void (*destroy)(void *self);
 } titan_module_impl;
+
+#define TITAN_WRAP_BEFORE 0
+#define TITAN_WRAP_AFTER 1
 
 #define TITAN_IMPL_TORCH_AUTOGRAD 1u
 /* The optional inputs that `forward` understands; without them a model that passes one is refused. */

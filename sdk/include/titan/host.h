@@ -51,10 +51,11 @@ typedef struct titan_host {
    * `impl`/`observer` are borrowed until their destroy; `self` passes to the host on TITAN_OK. --- */
   titan_status (*record_replace)(titan_model *, uint64_t module, const titan_module_impl *impl,
                                  void *self);
-  /* before: changes inputs. after: makes a new "y" from the arguments and the old "y". Exactly one
-   * of the two may be NULL. Several wraps nest in list order, the first innermost. */
-  titan_status (*record_wrap)(titan_model *, uint64_t module, const titan_module_impl *before,
-                              const titan_module_impl *after, void *self);
+  /* where: TITAN_WRAP_BEFORE sets a new first input (its name, e.g. "x") before the module runs;
+   * TITAN_WRAP_AFTER makes a new "y" from the arguments and the module's "y". Several wraps of a
+   * module nest in list order, the first innermost. */
+  titan_status (*record_wrap)(titan_model *, uint64_t module, int32_t where,
+                              const titan_module_impl *impl, void *self);
   titan_status (*record_observe)(titan_model *, uint64_t module, const titan_observer *observer,
                                  void *self);
   titan_status (*record_parameter)(titan_model *, uint64_t module, const titan_tensor_spec *spec);

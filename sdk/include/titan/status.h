@@ -2,6 +2,7 @@
 #ifndef TITAN_STATUS_H
 #define TITAN_STATUS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -44,6 +45,14 @@ typedef struct titan_string {
 } titan_string;
 
 TITAN_END_C
+
+/* Whether a titan_string equals a NUL-terminated text. */
+static inline int titan_equal(titan_string a, const char *b) {
+  uint64_t i;
+  for (i = 0; i < a.size; ++i)
+    if (b[i] == 0 || a.data[i] != b[i]) return 0;
+  return b[a.size] == 0;
+}
 
 /* TITAN_STR("literal"): a titan_string over a string literal, without a call to strlen. */
 #ifdef __cplusplus

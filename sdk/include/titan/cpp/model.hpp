@@ -1,0 +1,130 @@
+/// The stock model in C++, and what a converter records about it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "call.hpp"
+
+namespace titan::sdk {
+
+/// How the host fills an added tensor.
+inline titan_init_rule init_constant(double value) {
+  auto rule = sized<titan_init_rule>();
+  rule.rule = TITAN_INIT_CONSTANT;
+  rule.a = value;
+  return rule;
+}
+inline titan_init_rule init_kaiming_uniform() {
+  auto rule = sized<titan_init_rule>();
+  rule.rule = TITAN_INIT_KAIMING_UNIFORM;
+  return rule;
+}
+
+/// One module of the stock model; valid during convert().
+class Module {
+ public:
+  Module(titan_model* model, uint64_t index) : model_(model), index_(index) {
+    info_ = sized<titan_module_info>();
+    check(host().model_module(model, index, &info_));
+  }
+  std::string fqn() const { return std::string(to_view(info_.fqn)); }
+  std::string_view kind() const { return to_view(info_.kind); }
+  bool selected() const { return info_.flags & TITAN_MODULE_SELECTED; }
+  uint64_t index() const { return index_; }
+  double attribute(std::string_view name) const {
+    double value = 0;
+    check(host().model_attribute(model_, index_, to_string(name), &value));
+    return value;
+  }
+  std::vector<titan_parameter_info> parameters() const {
+    std::vector<titan_parameter_info> list(info_.parameter_count, sized<titan_parameter_info>());
+    for (uint64_t i = 0; i < list.size(); ++i)
+      check(host().model_parameter(model_, index_, i, &list[i]));
+    return list;
+  }
+
+  void replace(std::unique_ptr<Impl> impl) const {
+    check(host().record_replace(model_, index_, &impl->table(), impl.get()));
+    impl.release();
+  }
+  void wrap_before(std::unique_ptr<Impl> impl) const { wrap(TITAN_WRAP_BEFORE, std::move(impl)); }
+  void wrap_after(std::unique_ptr<Impl> impl) const { wrap(TITAN_WRAP_AFTER, std::move(impl)); }
+  void observe(std::unique_ptr<Observer> observer) const {
+    check(host().record_observe(model_, index_, &observer->table(), observer.get()));
+    observer.release();
+  }
+  /// Adds a parameter of the model's parameter type.
+  void add_parameter(std::string_view name, const std::vector<int64_t>& shape,
+                     const titan_init_rule& init) const {
+    const titan_tensor_spec spec = make_spec(name, shape, init, {TITAN_DTYPE_OF_MODEL, 0, 0});
+    check(host().record_parameter(model_, index_, &spec));
+  }
+  /// Adds a buffer (state without gradient); flags: TITAN_SPEC_...
+  void add_buffer(std::string_view name, const std::vector<int64_t>& shape, titan_dl_dtype dtype,
+                  const titan_init_rule& init, uint32_t flags = 0) const {
+    titan_tensor_spec spec = make_spec(name, shape, init, dtype);
+    spec.flags = flags;
+    check(host().record_buffer(model_, index_, &spec));
+  }
+  void freeze(std::string_view parameter) const {
+    check(host().record_freeze(model_, index_, to_string(parameter)));
+  }
+  void tie(std::string_view parameter, const Module& other, std::string_view theirs) const {
+    check(host().record_tie(model_, index_, to_string(parameter), other.index_, to_string(theirs)));
+  }
+  /// Says why this module stays as it is.
+  void keep(std::string_view reason) const {
+    check(host().record_keep(model_, index_, to_string(reason)));
+  }
+
+ private:
+  void wrap(int32_t where, std::unique_ptr<Impl> impl) const {
+    check(host().record_wrap(model_, index_, where, &impl->table(), impl.get()));
+    impl.release();
+  }
+  static titan_tensor_spec make_spec(std::string_view name, const std::vector<int64_t>& shape,
+                                     const titan_init_rule& init, titan_dl_dtype dtype) {
+    auto spec = sized<titan_tensor_spec>();
+    spec.name = to_string(name);
+    spec.shape = shape.data();
+    spec.ndim = static_cast<int32_t>(shape.size());
+    spec.dtype = dtype;
+    spec.init = &init;
+    return spec;
+  }
+  titan_model* model_;
+  uint64_t index_;
+  titan_module_info info_;
+};
+
+/// The stock model; valid during convert().
+class Model {
+ public:
+  explicit Model(titan_model* model) noexcept : model_(model) {}
+  /// Selected modules of a kind ("" for all kinds), in registration order.
+  std::vector<Module> modules(std::string_view kind = {}) const {
+    uint64_t count = 0;
+    check(host().model_module_count(model_, &count));
+    std::vector<Module> found;
+    for (uint64_t i = 0; i < count; ++i) {
+      Module module(model_, i);
+      if (module.selected() && (kind.empty() || module.kind() == kind)) found.push_back(module);
+    }
+    return found;
+  }
+  /// Any module by name, selected or not.
+  std::optional<Module> find(std::string_view fqn) const {
+    uint64_t index = 0;
+    if (host().model_find(model_, to_string(fqn), &index) != TITAN_OK) return std::nullopt;
+    return Module(model_, index);
+  }
+
+ private:
+  titan_model* model_;
+};
+
+}  // namespace titan::sdk

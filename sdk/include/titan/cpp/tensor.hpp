@@ -1,0 +1,84 @@
+/// Tensors in C++: owned handles and typed views through DLPack.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "error.hpp"
+
+namespace titan::sdk {
+
+/// A borrowed tensor of the current call or hook. Do not keep it.
+class TensorRef {
+ public:
+  TensorRef(titan_tensor* tensor = nullptr) : tensor_(tensor) {}  // NOLINT: implicit on purpose
+  titan_tensor* get() const noexcept { return tensor_; }
+  titan_tensor_info info() const {
+    auto info = sized<titan_tensor_info>();
+    check(host().tensor_info(tensor_, &info));
+    return info;
+  }
+  std::vector<int64_t> shape() const {
+    const auto facts = info();
+    return {facts.shape, facts.shape + facts.ndim};
+  }
+  int64_t numel() const {
+    int64_t count = 1;
+    for (int64_t size : shape()) count *= size;
+    return count;
+  }
+  const titan_dl_tensor& dl() const {
+    const titan_dl_tensor* view = nullptr;
+    check(host().tensor_dl(tensor_, &view));
+    return *view;
+  }
+  /// First element of a contiguous CPU tensor of element type T; throws if it is anything else.
+  template <class T>
+  T* data() const {
+    const titan_dl_tensor& view = dl();
+    if (view.device.type != TITAN_CPU)
+      throw Error(TITAN_UNSUPPORTED, "the tensor is not in CPU memory", "set training.device: cpu");
+    if (view.dtype.bits != 8 * sizeof(T) || view.dtype.lanes != 1)
+      throw Error(TITAN_UNSUPPORTED, "the tensor's element has " + std::to_string(view.dtype.bits) +
+                                         " bits, the plugin reads " + std::to_string(8 * sizeof(T)));
+    int64_t expected = 1;
+    for (int32_t i = view.ndim - 1; i >= 0; --i) {
+      if (view.shape[i] != 1 && view.strides[i] != expected)
+        throw Error(TITAN_UNSUPPORTED, "the tensor is not contiguous");
+      expected *= view.shape[i];
+    }
+    return reinterpret_cast<T*>(static_cast<char*>(view.data) + view.byte_offset);
+  }
+
+ private:
+  titan_tensor* tensor_;
+};
+
+/// An owned tensor: hand it to Call::set / set_grad, or let it go.
+class Tensor {
+ public:
+  explicit Tensor(titan_tensor* owned = nullptr) noexcept : tensor_(owned) {}
+  Tensor(Tensor&& other) noexcept : tensor_(std::exchange(other.tensor_, nullptr)) {}
+  Tensor& operator=(Tensor&& other) noexcept {
+    std::swap(tensor_, other.tensor_);
+    return *this;
+  }
+  ~Tensor() {
+    if (tensor_) host().tensor_release(tensor_);
+  }
+  /// A new contiguous tensor with the shape, type and device of `like`, uninitialised.
+  static Tensor empty_like(TensorRef like) {
+    const auto info = like.info();
+    titan_tensor* made = nullptr;
+    check(host().tensor_empty(info.device, info.dtype, info.ndim, info.shape, &made));
+    return Tensor(made);
+  }
+  TensorRef ref() const noexcept { return TensorRef(tensor_); }
+  titan_tensor* release() noexcept { return std::exchange(tensor_, nullptr); }
+
+ private:
+  titan_tensor* tensor_;
+};
+
+}  // namespace titan::sdk
