@@ -32,7 +32,6 @@ using Inputs = std::vector<at::Tensor>;
 
 /// One parameter. Tied parameters are the same object under several modules.
 struct Parameter {
-  std::string name;   ///< relative to the module it was declared in: "weight"
   at::Tensor tensor;  ///< on meta until materialised; afterwards the handle stays the same
   InitRule init;
   std::string init_key;  ///< keys its generator: the name it was first declared under
@@ -43,12 +42,22 @@ struct Parameter {
 
 /// One buffer: state that takes no gradient.
 struct Buffer {
-  std::string name;
   at::Tensor tensor;
   InitRule init;
   std::string stored_as;
   bool persistent = true;
   bool reduce_max = false;  ///< distributed runs take the maximum over ranks once a step
+};
+
+/// A parameter under the name its module knows it by ("weight"; "<instance>/<name>" if added). The
+/// name is the module's, the parameter may be shared: that is what tying is.
+struct OwnParameter {
+  std::string name;
+  std::shared_ptr<Parameter> parameter;
+};
+struct OwnBuffer {
+  std::string name;
+  std::shared_ptr<Buffer> buffer;
 };
 
 class Module;
@@ -113,16 +122,19 @@ class Module {
   /// Numbers of the kind ("in_features", "eps"); see kinds.h for the names.
   const std::map<std::string, double>& attributes() const { return attributes_; }
 
-  const std::vector<std::shared_ptr<Parameter>>& parameters() const { return parameters_; }
-  std::vector<std::shared_ptr<Parameter>>& parameters() { return parameters_; }
-  const std::vector<std::shared_ptr<Buffer>>& buffers() const { return buffers_; }
-  std::vector<std::shared_ptr<Buffer>>& buffers() { return buffers_; }
+  const std::vector<OwnParameter>& parameters() const { return parameters_; }
+  std::vector<OwnParameter>& parameters() { return parameters_; }
+  const std::vector<OwnBuffer>& buffers() const { return buffers_; }
   const std::vector<std::unique_ptr<Slot>>& children() const { return children_; }
 
   /// Own parameter by name, e.g. "weight"; an internal error if there is none.
   Parameter& parameter(std::string_view name) const;
   /// Module below by relative name ("attention.wq", "" for itself), or null.
   Module* find(std::string_view relative_name);
+
+  /// Adds what a converter declared; the name must be free.
+  void attach_parameter(std::string name, std::shared_ptr<Parameter> parameter);
+  void attach_buffer(std::string name, std::shared_ptr<Buffer> buffer);
 
   void set_replacement(std::unique_ptr<Replacement> replacement);
   void add_wrap(std::unique_ptr<Wrap> wrap);
@@ -147,8 +159,8 @@ class Module {
   std::string kind_;
   std::string fqn_;
   std::map<std::string, double> attributes_;
-  std::vector<std::shared_ptr<Parameter>> parameters_;
-  std::vector<std::shared_ptr<Buffer>> buffers_;
+  std::vector<OwnParameter> parameters_;
+  std::vector<OwnBuffer> buffers_;
   std::vector<std::unique_ptr<Slot>> children_;
   std::unique_ptr<Replacement> replacement_;
   std::vector<std::unique_ptr<Wrap>> wraps_;
@@ -159,7 +171,7 @@ class Module {
 void visit_modules(Module& root, const std::function<void(Module&)>& visit);
 
 struct NamedParameter {
-  std::string fqn;  ///< "layers.0.attention.wq.weight"
+  std::string fqn;  ///< "layers.0.attention.wq.weight"; for an added one its stored_as
   std::shared_ptr<Parameter> parameter;
   Module* module;
 };

@@ -1,0 +1,53 @@
+/// What converters recorded: data to be checked as a whole before anything is applied.
+#pragma once
+
+#include <ATen/core/TensorBody.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/module.h"
+
+namespace titan::converters {
+
+/// A parameter or buffer to add.
+struct TensorSpec {
+  std::string name;  ///< relative to the module
+  std::vector<int64_t> shape;
+  at::ScalarType dtype = at::kFloat;
+  model::InitRule init;
+  bool persistent = true;   ///< buffers
+  bool reduce_max = false;  ///< buffers
+};
+
+/// A replacement or wrap that, once everything is applied, is told where it sits.
+/// `instance` is the name the added parameters and buffers are stored under.
+class Bindable {
+ public:
+  virtual ~Bindable() = default;
+  virtual void bind(model::Module& module, const std::string& instance) = 0;
+};
+
+/// One recorded change of one module by one instance.
+struct Record {
+  enum class Kind { kReplace, kWrap, kObserve, kParameter, kBuffer, kFreeze, kTie, kKeep };
+  Kind kind;
+  size_t instance;  ///< position in model.converters
+  size_t module;    ///< index in the stock model
+  std::unique_ptr<model::Replacement> replacement;
+  std::unique_ptr<model::Wrap> wrap;
+  std::unique_ptr<model::Observer> observer;
+  TensorSpec tensor;           ///< kParameter, kBuffer
+  std::string parameter;       ///< kFreeze, kTie: relative name
+  size_t other_module = 0;     ///< kTie
+  std::string other_parameter;  ///< kTie
+  std::string reason;          ///< kKeep
+};
+
+/// "replace", "wrap", ...
+std::string_view to_string(Record::Kind kind);
+
+}  // namespace titan::converters
