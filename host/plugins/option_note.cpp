@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/suggest.h"
 #include "plugins/note_json.h"
 #include "plugins/printable.h"
 
@@ -220,9 +221,11 @@ void NoteValue::need_array(size_t max_items) const {
 void NoteValue::only_members(std::initializer_list<std::string_view> known) const {
   for (const auto& [key, value] : json.items()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    const std::vector<std::string> names(known.begin(), known.end());
     std::string list;
-    for (const std::string_view name : known) list += (list.empty() ? "" : ", ") + std::string(name);
-    fail("unknown member \"" + printable(key, 80) + "\"", "known members are " + list);
+    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+    fail("unknown member \"" + printable(key, 80) + "\"",
+         did_you_mean(key, names) + "known members are " + list);
   }
 }
 
