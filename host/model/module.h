@@ -21,6 +21,7 @@ struct CallContext {
   int64_t step = 0;         ///< 1-based optimizer step this call contributes to
   int64_t micro_batch = 0;  ///< 0-based within the step
   bool training = false;
+  void* stream = nullptr;   ///< CUDA: the cudaStream_t of this run; null on the CPU
   bool recompute = false;  ///< activation checkpointing runs this forward a second time
   /// Receives converter metrics of this step, `<instance>/<fqn>.<name>` to value; may be null.
   std::map<std::string, double>* metrics = nullptr;
