@@ -12,8 +12,8 @@ namespace titan::converters {
 
 struct ExpectedTensor {
   std::vector<int64_t> shape;
-  at::ScalarType dtype;
-  at::Device device;
+  at::ScalarType dtype = at::kFloat;
+  at::Device device = at::kCPU;
 };
 
 ExpectedTensor facts_of(const at::Tensor& tensor);
