@@ -26,14 +26,9 @@ void call_plugin(const PluginOrigin& origin, const std::string& doing, bool refu
                        "the plugin must catch its exceptions; the C++ layer of the SDK does it");
   }
   if (status == TITAN_OK) return;
-  plugins::PluginError error = plugins::take_error();
-  if (error.message.empty()) {
-    error.message = "status " + std::to_string(status) + " without a message";
-    error.hint = "report it to the plugin's author: a failure must say why (set_error)";
-  }
-  if (error.hint.empty()) error.hint = "see the documentation of the plugin";
-  const bool refused = refusal && (status == TITAN_INVALID_ARGUMENT || status == TITAN_UNSUPPORTED ||
-                                   status == TITAN_NOT_FOUND);
+  plugins::TakenError error = plugins::take_error(status);
+  const bool refused = refusal && (error.status == TITAN_INVALID_ARGUMENT || error.status == TITAN_UNSUPPORTED ||
+                                   error.status == TITAN_NOT_FOUND);
   throw Error(refused ? ExitStatus::kUsage : ExitStatus::kPlugin, doing + ": " + error.message,
               origin.text(), error.hint);
 }
