@@ -14,7 +14,7 @@ using titan::sdk::from_torch;
 using titan::sdk::to_torch;
 
 /// [.., columns] as a contiguous matrix; a view where torch can make one.
-Matrix flatten(const Matrix& a) {
+Matrix as_matrix(const Matrix& a) {
   const auto sizes = a.sizes();
   const int64_t columns = sizes[sizes.size() - 1];
   int64_t rows = 1;
@@ -24,7 +24,7 @@ Matrix flatten(const Matrix& a) {
 }
 
 /// A matrix with `columns` columns in the leading dimensions of `like`.
-Matrix unflatten(const Matrix& matrix, const Matrix& like, int64_t columns) {
+Matrix in_shape_of(const Matrix& matrix, const Matrix& like, int64_t columns) {
   const auto sizes = like.sizes();
   std::vector<int64_t> shape(sizes.begin(), sizes.end());
   shape.back() = columns;
@@ -53,13 +53,13 @@ void Float8Linear::forward(const Call& call) {
   const Matrix w = to_torch(w_ref);
   check_types(x, w);
   const titan_call_info info = call.info();
-  const Forward result = backend_->forward(flatten(x), flatten(w), info.stream);
+  const Forward result = backend_->forward(as_matrix(x), as_matrix(w), info.stream);
   if (info.flags & TITAN_CALL_GRAD_ENABLED) {
     call.save(x_ref);
     call.save(w_ref);
     call.save(from_torch(result.amax).ref());
   }
-  call.set("y", from_torch(unflatten(result.y, x, w.size(0))));
+  call.set("y", from_torch(in_shape_of(result.y, x, w.size(0))));
 }
 
 void Float8Linear::backward(const Call& call) {
@@ -69,9 +69,9 @@ void Float8Linear::backward(const Call& call) {
   const bool needs_x = call.needs_grad("x");
   const bool needs_w = call.needs_grad("weight");
   if (!needs_x && !needs_w) return;
-  const Backward grads = backend_->backward(flatten(to_torch(call.grad_output())), flatten(x), flatten(w), amax,
+  const Backward grads = backend_->backward(as_matrix(to_torch(call.grad_output())), as_matrix(x), as_matrix(w), amax,
                                             needs_x, needs_w, call.info().stream);
-  if (needs_x) call.set_grad("x", from_torch(unflatten(*grads.x, x, w.size(1))));
+  if (needs_x) call.set_grad("x", from_torch(in_shape_of(*grads.x, x, w.size(1))));
   if (needs_w) call.set_grad("weight", from_torch(*grads.w));
 }
 

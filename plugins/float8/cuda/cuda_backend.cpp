@@ -91,10 +91,8 @@ Forward CudaBackend::forward(const Matrix& x_given, const Matrix& w_given, void*
   const Matrix x = aligned(x_given);
   const Matrix w = aligned(w_given);
   const int64_t tokens = rows_of(x), in = columns_of(x), out = rows_of(w);
-  // Backward reads this as bits of float32, so an empty batch needs no special value.
   Matrix amax = new_vector(x, 2, ScalarType::Float);
-  torch::stable::zero_(amax);
-  if (tokens == 0) return {zeros(x, 0, out), amax};
+  if (tokens == 0) return {zeros(x, 0, out), torch::stable::zero_(amax)};
   auto* bits = static_cast<int32_t*>(amax.mutable_data_ptr());
   find_amax(x, bits, stream);
   find_amax(w, bits + 1, stream);

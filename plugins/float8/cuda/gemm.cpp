@@ -84,12 +84,14 @@ Gemm::~Gemm() {
   if (handle_) library_.destroy(handle_);
 }
 
-Gemm::Plan& Gemm::find_plan(const GemmShape& shape) {
+Gemm::Plan& Gemm::find_plan(const GemmShape& shape, const GemmOperands& operands) {
   const auto found = plans_.find(shape);
   if (found != plans_.end()) return *found->second;
   // Why here and not in the constructor: the handle belongs to the device that is current now.
   if (!handle_) check(library_, library_.create(&handle_), "start");
   auto plan = std::unique_ptr<Plan>(new Plan{{library_, shape}, {}});
+  // The choice of an algorithm must know that there are scales; which ones does not matter to it.
+  plan->descriptors.set_scales(operands.inverse_scale_a, operands.inverse_scale_b);
 
   cublasLtMatmulPreference_t raw = nullptr;
   check(library_, library_.matmul_preference_create(&raw), "make preferences");
@@ -123,7 +125,7 @@ Gemm::Plan& Gemm::find_plan(const GemmShape& shape) {
 
 void Gemm::run(const GemmShape& shape, const GemmOperands& operands, void* stream) {
   const std::lock_guard lock(mutex_);
-  Plan& plan = find_plan(shape);
+  Plan& plan = find_plan(shape, operands);
   plan.descriptors.set_scales(operands.inverse_scale_a, operands.inverse_scale_b);
   const float one = 1.0F;
   const float zero = 0.0F;

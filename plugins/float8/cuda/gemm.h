@@ -82,7 +82,7 @@ class Gemm {
     GemmDescriptors descriptors;
     cublasLtMatmulAlgo_t algorithm;
   };
-  Plan& find_plan(const GemmShape& shape);
+  Plan& find_plan(const GemmShape& shape, const GemmOperands& operands);
 
   const CublasLt& library_;
   size_t workspace_bytes_;
