@@ -5,7 +5,6 @@
 # the source that defines register_converters includes in place of TITAN_NOTE("...").
 # TORCH_STABLE adds the include folder of torch's stable headers (tier stable): Torch_INCLUDE or the
 # variable TITAN_TORCH_INCLUDE_DIR must name it.
-set(_TITAN_SDK_CMAKE_DIR ${CMAKE_CURRENT_LIST_DIR})
 
 function(titan_add_plugin name)
   cmake_parse_arguments(ARG "TORCH_STABLE" "METADATA;OUTPUT_DIRECTORY" "SOURCES;LIBRARIES" ${ARGN})
@@ -21,9 +20,9 @@ function(titan_add_plugin name)
   endif()
   target_link_libraries(${name} PRIVATE Titan::SDK ${ARG_LIBRARIES})
   target_link_options(${name} PRIVATE
-    -Wl,--version-script,${_TITAN_SDK_CMAKE_DIR}/titan_plugin.version
+    -Wl,--version-script,${CMAKE_CURRENT_FUNCTION_LIST_DIR}/titan_plugin.version
     -Wl,--exclude-libs,ALL -Wl,-z,noexecstack -Wl,--as-needed)
-  set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${_TITAN_SDK_CMAKE_DIR}/titan_plugin.version)
+  set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/titan_plugin.version)
   if(ARG_TORCH_STABLE)
     if(NOT TITAN_TORCH_INCLUDE_DIR)
       message(FATAL_ERROR "titan_add_plugin(${name} TORCH_STABLE): set TITAN_TORCH_INCLUDE_DIR to LibTorch's include/")
@@ -39,8 +38,8 @@ function(titan_add_plugin name)
     set(_dir ${CMAKE_CURRENT_BINARY_DIR}/${name}_note)
     set(_header ${_dir}/titan_note.h)
     add_custom_command(OUTPUT ${_header}
-      COMMAND ${CMAKE_COMMAND} -DJSON=${_json} -DHEADER=${_header} -P ${_TITAN_SDK_CMAKE_DIR}/TitanMakeNote.cmake
-      DEPENDS ${_json} ${_TITAN_SDK_CMAKE_DIR}/TitanMakeNote.cmake VERBATIM)
+      COMMAND ${CMAKE_COMMAND} -DJSON=${_json} -DHEADER=${_header} -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/TitanMakeNote.cmake
+      DEPENDS ${_json} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/TitanMakeNote.cmake VERBATIM)
     target_sources(${name} PRIVATE ${_header})
     target_include_directories(${name} PRIVATE ${_dir})
   endif()

@@ -1,0 +1,129 @@
+/// Scan and lookup.
+#include "plugins/catalog.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/suggest.h"
+#include "plugins/printable.h"
+
+namespace titan::plugins {
+namespace {
+
+std::string joined(const std::vector<std::string>& items, const char* separator = ", ") {
+  std::string text;
+  for (const std::string& item : items) text += (text.empty() ? "" : separator) + item;
+  return text;
+}
+
+std::string entry_path(const CatalogEntry& entry) { return printable(entry.judged.path.native()); }
+
+}  // namespace
+
+bool CatalogEntry::lists(std::string_view converter) const {
+  if (!judged.description) return false;
+  const auto& list = judged.description->converters;
+  return std::any_of(list.begin(), list.end(), [&](const auto& schema) { return schema.name == converter; });
+}
+
+Catalog::Catalog(SearchResult search, std::vector<CatalogEntry> entries)
+    : search_(std::move(search)), entries_(std::move(entries)) {
+  for (const std::string& name : converter_names()) {
+    const auto offers = find(name);
+    if (offers.size() < 2) continue;
+    DuplicateConverter duplicate{name, {}};
+    for (const CatalogEntry* entry : offers) duplicate.paths.push_back(entry_path(*entry));
+    duplicates_.push_back(std::move(duplicate));
+  }
+}
+
+std::vector<const CatalogEntry*> Catalog::find(std::string_view converter) const {
+  std::vector<const CatalogEntry*> found;
+  for (const CatalogEntry& entry : entries_)
+    if (entry.loadable() && entry.lists(converter)) found.push_back(&entry);
+  return found;
+}
+
+std::vector<const CatalogEntry*> Catalog::without_note() const {
+  std::vector<const CatalogEntry*> found;
+  for (const CatalogEntry& entry : entries_)
+    if (entry.loadable() && !entry.judged.has_note()) found.push_back(&entry);
+  return found;
+}
+
+std::vector<config::ConverterSchema> Catalog::schemas() const {
+  std::vector<config::ConverterSchema> schemas;
+  for (const CatalogEntry& entry : entries_) {
+    if (!entry.loadable() || !entry.judged.description) continue;
+    for (const config::ConverterSchema& schema : entry.judged.description->converters)
+      if (std::none_of(schemas.begin(), schemas.end(),
+                       [&](const auto& known) { return known.name == schema.name; }))
+        schemas.push_back(schema);
+  }
+  return schemas;
+}
+
+std::vector<std::string> Catalog::converter_names() const {
+  std::vector<std::string> names;
+  for (const config::ConverterSchema& schema : schemas()) names.push_back(schema.name);
+  return names;
+}
+
+const CatalogEntry* Catalog::require(const std::string& converter) const {
+  const auto offers = find(converter);
+  if (offers.empty()) return nullptr;
+  if (offers.size() == 1) return offers.front();
+  std::vector<std::string> paths;
+  for (const CatalogEntry* entry : offers) paths.push_back(entry_path(*entry));
+  throw usage_error("the converter '" + converter + "' is offered by " + std::to_string(paths.size()) +
+                        " files: " + joined(paths) + " [" + rule_name(Rule::kTransaction) + "]",
+                    "model.converters",
+                    "remove all but one of them, or search only one of their folders (plugins.paths, "
+                    "TITAN_PLUGIN_PATH)");
+}
+
+Error Catalog::missing(const std::string& converter, const std::vector<std::string>& other_names) const {
+  const std::string where = search_.searched.empty() ? "no folder was searched" : "searched " + joined(search_.searched);
+  // A file that has it but may not be used is the best answer.
+  for (const CatalogEntry& entry : entries_)
+    if (!entry.loadable() && entry.lists(converter))
+      return usage_error("the converter '" + converter + "' is in " + entry_path(entry) + ", which was " +
+                             outcome_name(entry.judged.verdict.outcome) + ": it " +
+                             entry.judged.verdict.reason_with_rule(),
+                         where, entry.judged.verdict.hint);
+
+  std::string text = "there is no converter '" + printable(converter, 80) + "'";
+  std::vector<std::string> names = converter_names();
+  names.insert(names.end(), other_names.begin(), other_names.end());
+  text += names.empty() ? "; none was found" : "; found: " + joined(names);
+  for (const CatalogEntry& entry : entries_)
+    if (!entry.loadable())
+      text += "\n  " + entry_path(entry) + " was " + outcome_name(entry.judged.verdict.outcome) + ": it " +
+              entry.judged.verdict.reason_with_rule();
+  for (const SearchNotice& notice : search_.notices) text += "\n  " + notice.where + " " + notice.text;
+
+  std::string hint = did_you_mean(converter, names);
+  if (search_.searched.empty())
+    hint += "name the folder of its .so file in plugins.paths or TITAN_PLUGIN_PATH";
+  else
+    hint += "put its .so file into a searched folder; titan plugins list shows what is there";
+  return usage_error(text, where, hint);
+}
+
+Catalog scan(const SearchOptions& search_options, const JudgeOptions& judge_options) {
+  SearchResult found = search(search_options);
+  Judge judge(judge_options);
+  std::vector<CatalogEntry> entries;
+  entries.reserve(found.candidates.size());
+  for (const Candidate& candidate : found.candidates) {
+    const auto start = std::chrono::steady_clock::now();
+    CatalogEntry entry{candidate, judge.judge(candidate.path), 0};
+    const auto spent = std::chrono::steady_clock::now() - start;
+    entry.microseconds = std::chrono::duration_cast<std::chrono::microseconds>(spent).count();
+    entries.push_back(std::move(entry));
+  }
+  return Catalog(std::move(found), std::move(entries));
+}
+
+}  // namespace titan::plugins

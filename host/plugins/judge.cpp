@@ -1,0 +1,242 @@
+/// The gates in order: file, trust, ELF, "is it a plugin", safety, note, entry, level, LibTorch, versions.
+#include "plugins/judge.h"
+
+#include <titan/version.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/suggest.h"
+#include "plugins/elf_file.h"
+#include "plugins/note_bytes.h"
+#include "plugins/printable.h"
+#include "plugins/torch_symbols.h"
+
+namespace titan::plugins {
+namespace {
+
+constexpr char kEntryName[] = "register_converters";
+constexpr uint64_t kMaxFileBytes = uint64_t{512} << 20;
+
+/// Thrown by a gate, caught in judge().
+struct GateStop {
+  Outcome outcome;
+  std::string reason;
+  std::string hint;
+  Rule rule;
+};
+
+[[noreturn]] void refuse(std::string reason, std::string hint, Rule rule) {
+  throw GateStop{Outcome::kRefused, std::move(reason), std::move(hint), rule};
+}
+[[noreturn]] void skip(std::string reason, std::string hint, Rule rule) {
+  throw GateStop{Outcome::kSkipped, std::move(reason), std::move(hint), rule};
+}
+
+void file_gate(const OpenedFile& file) {
+  if (!file.problem.empty()) {
+    const bool folder = file.problem.starts_with("is a folder");
+    throw GateStop{folder ? Outcome::kSkipped : Outcome::kRefused, file.problem, file.hint, Rule::kTrust};
+  }
+  const uint64_t size = file.stat.identity.size;
+  if (size == 0) refuse("is empty", "copy or build the file again", Rule::kLoadable);
+  if (size > kMaxFileBytes)
+    refuse("has " + std::to_string(size) + " bytes; at most " + std::to_string(kMaxFileBytes) +
+               " are allowed",
+           "strip it, or move libraries that are no plugins to another folder", Rule::kLoadable);
+}
+
+void trust_gate(TrustCheck& trust, const std::filesystem::path& path, const FileStat& stat,
+                std::vector<std::string>& warnings) {
+  for (TrustFinding& finding : trust.check(path, stat)) {
+    if (finding.refuse) refuse(finding.text, finding.hint, Rule::kTrust);
+    warnings.push_back(finding.text + "; " + finding.hint);
+  }
+}
+
+void elf_gate(const ElfFile& elf) {
+  const std::string here = machine_name(this_machine());
+  switch (elf.problem) {
+    case ElfProblem::kNone: break;
+    case ElfProblem::kNotElf:
+      skip("is " + elf.problem_text, "plugins are ELF shared objects; a linker script or text file is not one",
+           Rule::kLoadable);
+    case ElfProblem::kOtherClass:
+    case ElfProblem::kOtherEndian:
+    case ElfProblem::kOtherMachine:
+      skip("was built for " + elf.problem_text + ", this machine is 64-bit " + here,
+           "install a build of the plugin for " + here, Rule::kLoadable);
+    case ElfProblem::kNotSharedObject:
+      refuse("is " + elf.problem_text + ", not a shared object", "link it with -shared", Rule::kLoadable);
+    case ElfProblem::kCut:
+      refuse("is cut short: " + elf.problem_text, "copy or build the file again", Rule::kLoadable);
+    case ElfProblem::kMalformed:
+      refuse("is damaged: " + elf.problem_text, "copy or build the file again", Rule::kLoadable);
+  }
+  if (elf.has_interpreter) refuse("is a program, not a shared object", "link it with -shared", Rule::kLoadable);
+}
+
+/// A defined symbol that was probably meant to be the entry; empty if there is none.
+std::string near_entry(const ElfFile& elf) {
+  std::vector<std::string> names;
+  for (const ElfSymbol& symbol : elf.defined) {
+    if (symbol.name.find(kEntryName) != std::string_view::npos) return printable(symbol.name, 200);
+    if (symbol.name.size() < 64) names.emplace_back(symbol.name);
+  }
+  return nearest(kEntryName, names).value_or("");
+}
+
+/// A file that has neither entry nor note is not ours.
+void entry_gate(const ElfFile& elf, bool has_note) {
+  if (elf.defines(kEntryName)) return;
+  const std::string near = near_entry(elf);
+  if (near.starts_with("_Z"))
+    refuse("exports " + near + ", which is register_converters with a C++ name",
+           "declare it extern \"C\" (or use TITAN_CONVERTERS)", Rule::kEntry);
+  if (!has_note && near.empty())
+    skip("is not a titan plugin: neither a titan note nor register_converters in it",
+         "nothing to do if it is a helper library of a plugin", Rule::kEntry);
+  refuse(near.empty() ? "has a titan note but exports no register_converters"
+                      : "exports " + printable(near, 80) + " but no register_converters",
+         "define TITAN_EXPORT titan_status register_converters(const titan_host *, titan_registrar *) "
+         "with extern \"C\"",
+         Rule::kEntry);
+}
+
+void safety_gate(const ElfFile& elf, std::vector<std::string>& warnings) {
+  if (elf.executable_stack)
+    refuse(elf.stack_header_missing ? "does not say that its stack is not executable (no PT_GNU_STACK)"
+                                    : "asks for an executable stack",
+           "link with -Wl,-z,noexecstack (assembler files need a .note.GNU-stack section)", Rule::kLoadable);
+  if (elf.writable_code)
+    refuse("has a segment that is writable and executable", "link without -N and without such sections",
+           Rule::kLoadable);
+  if (elf.text_relocations)
+    refuse("has relocations in its code (TEXTREL)", "compile every source with -fPIC", Rule::kLoadable);
+  if (elf.static_tls)
+    warnings.push_back("uses static thread-local storage, of which a process has little; "
+                       "compile without -ftls-model=initial-exec");
+  for (const ElfSymbol& symbol : elf.defined)
+    if (symbol.name == "malloc" || symbol.name == "free" || symbol.name.starts_with("cblas_") ||
+        symbol.name.starts_with("MPI_")) {
+      warnings.push_back("exports " + printable(symbol.name, 80) +
+                         "; link with -Wl,--exclude-libs,ALL so that only register_converters is exported");
+      break;
+    }
+}
+
+/// Fills `description` as far as possible and refuses a note that is broken or needs a newer host.
+void note_gate(const NoteBytes& note, int64_t host_level, std::optional<PluginDescription>& description) {
+  if (!note.problem.empty())
+    refuse("has a broken titan note: " + note.problem, "build the plugin again", Rule::kNote);
+  ParsedNote parsed = parse_note(note.json, host_level);
+  description = std::move(parsed.description);
+  if (parsed.problem.empty()) return;
+  if (parsed.rule == Rule::kApiLevel && description->api_min > host_level)
+    refuse(parsed.problem, parsed.hint, parsed.rule);
+  refuse("has a titan note with an error: " + parsed.problem, parsed.hint, parsed.rule);
+}
+
+void torch_gate(const ElfFile& elf, const PluginDescription& plugin, const std::string& host_torch) {
+  for (const std::string_view library : elf.needed)
+    if (is_torch_library(library))
+      refuse("links LibTorch (" + printable(library, 80) + "), which ties it to one version",
+             "link Titan::SDK only; titan brings LibTorch along", Rule::kNoLibTorch);
+  const TorchSymbols symbols = torch_symbols(elf);
+  if (plugin.tier == Tier::kExact)
+    refuse(std::string("needs the C++ interface of LibTorch (tier exact") +
+               (symbols.cpp.empty() ? "" : ", for example " + printable(symbols.cpp, 120)) +
+               "), which this version of titan does not load",
+           "port it to torch/csrc/stable (tier stable) or to DLPack views (tier none)", Rule::kNoLibTorch);
+  if (!symbols.cpp.empty())
+    refuse("says tier " + std::string(tier_name(plugin.tier)) + " but needs the C++ symbol " +
+               printable(symbols.cpp, 120) + " of LibTorch",
+           "include torch/csrc/stable headers only, not ATen or torch/torch.h", Rule::kNoLibTorch);
+  if (plugin.tier == Tier::kNone && !symbols.shim.empty())
+    refuse("says tier none but needs " + printable(symbols.shim, 120) + " of LibTorch",
+           "write \"tier\": \"stable\" in its metadata", Rule::kNoLibTorch);
+  if (!plugin.torch_min.empty() && !host_torch.empty() && older_torch(host_torch, plugin.torch_min))
+    refuse("needs LibTorch " + plugin.torch_min + " or newer, this titan runs on " + host_torch,
+           "use a titan with a newer LibTorch, or build the plugin with an older TORCH_TARGET_VERSION",
+           Rule::kNoLibTorch);
+}
+
+void version_gate(const ElfFile& elf, MachineVersions& machine) {
+  for (const ElfVersionNeed& need : elf.version_needs) {
+    if (need.weak) continue;
+    const auto missing = machine.missing(need.library, need.version);
+    if (!missing) continue;
+    refuse("needs " + printable(need.version, 80) + " of " + printable(need.library, 80) +
+               (missing->newest.empty() ? ", which this machine does not have"
+                                        : ", this machine has up to " + missing->newest),
+           "build the plugin on an older system (or in a container of one), or update this one",
+           Rule::kLoadable);
+  }
+}
+
+}  // namespace
+
+std::string outcome_name(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kLoadable: return "loadable";
+    case Outcome::kSkipped: return "skipped";
+    case Outcome::kRefused: return "refused";
+  }
+  return {};
+}
+
+std::string Verdict::reason_with_rule() const {
+  return rule == Rule::kNone ? reason : reason + " [" + rule_name(rule) + "]";
+}
+
+Judge::Judge(const JudgeOptions& options) : options_(options), trust_(options.strict, geteuid()) {
+  if (options_.host_level == 0) options_.host_level = TITAN_API_LEVEL;
+}
+
+JudgedPlugin Judge::judge(const std::filesystem::path& path) {
+  JudgedPlugin result;
+  result.path = path;
+  try {
+    const OpenedFile file = open_regular_file(path);
+    result.identity = file.stat.identity;
+    file_gate(file);
+    trust_gate(trust_, path, file.stat, result.verdict.warnings);
+    const std::vector<std::byte> bytes = read_bytes(file, path);
+    const ElfFile elf = parse_elf(bytes);
+    elf_gate(elf);
+    for (const std::string_view library : elf.needed) result.needed.push_back(printable(library, 256));
+
+    const NoteBytes note = find_note(elf);
+    if (!note.found) {
+      entry_gate(elf, false);
+      result.description.emplace();
+      result.description->name = printable(path.stem().native(), 64);
+      result.description->tier = torch_symbols(elf).tier();
+    }
+    safety_gate(elf, result.verdict.warnings);
+    if (note.found) {
+      note_gate(note, options_.host_level, result.description);
+      entry_gate(elf, true);
+    }
+    torch_gate(elf, *result.description, options_.torch_version);
+    version_gate(elf, machine_);
+  } catch (const GateStop& stop) {
+    result.verdict.outcome = stop.outcome;
+    result.verdict.reason = stop.reason;
+    result.verdict.hint = stop.hint;
+    result.verdict.rule = stop.rule;
+  } catch (const Error& error) {  // the disk, not the file
+    result.verdict.outcome = Outcome::kRefused;
+    result.verdict.reason = error.what();
+    result.verdict.hint = error.hint();
+    result.verdict.rule = Rule::kLoadable;
+  }
+  if (result.description)
+    for (config::ConverterSchema& converter : result.description->converters)
+      converter.origin = printable(path.native());
+  return result;
+}
+
+}  // namespace titan::plugins
