@@ -68,7 +68,7 @@ struct ForwardRequest {
   ExpectedTensor expected;
 };
 
-at::Tensor run_request(const ForwardRequest& request, const variable_list& tensors, bool grad_enabled,
+at::Tensor run_request(const ForwardRequest& request, at::TensorList tensors, bool grad_enabled,
                        std::vector<at::Tensor>* saved) {
   titan_call call;
   call.bound = request.bound;
@@ -85,7 +85,9 @@ at::Tensor run_request(const ForwardRequest& request, const variable_list& tenso
 
 /// A plugin's forward and backward as one node of the autograd graph.
 struct PluginFunction : torch::autograd::Function<PluginFunction> {
-  static at::Tensor forward(AutogradContext* context, const variable_list& tensors,
+  /// Why a TensorList: it is the only list in which autograd looks for tensors; those of a
+  /// std::vector would be missed without a word.
+  static at::Tensor forward(AutogradContext* context, at::TensorList tensors,
                             const std::shared_ptr<ForwardRequest>& request) {
     std::vector<at::Tensor> saved;
     at::Tensor output = run_request(*request, tensors, true, &saved);
@@ -188,7 +190,9 @@ at::Tensor run_impl(std::shared_ptr<const BoundImpl> bound, const model::CallCon
     const c10::NoGradGuard no_grad;
     return run_request(*request, tensors, false, nullptr);
   }
-  return PluginFunction::apply(tensors, request);
+  at::Tensor output = PluginFunction::apply(at::TensorList(tensors), request);
+  if (!output.requires_grad()) throw internal_error("a plugin's output lost its gradient", request->bound->fqn);
+  return output;
 }
 
 void refuse_unknown_inputs(const BoundImpl& bound, const model::Inputs& inputs) {
