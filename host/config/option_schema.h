@@ -31,6 +31,8 @@ struct OptionSchema {
   std::vector<std::string> values;           ///< enum only
   std::string help;
   std::vector<std::string> aliases;          ///< older or familiar names
+  bool above_min = false;                    ///< min itself is not allowed
+  bool below_max = false;                    ///< max itself is not allowed
 };
 
 /// What the config needs to know about a converter it may apply.
@@ -48,6 +50,9 @@ struct ConverterRequest {
   std::vector<std::string> include;  ///< globs over module names; empty: every module
   std::vector<std::string> exclude;
   std::map<std::string, OptionValue> options;  ///< every option of the schema, by its schema name
+  /// Where each option, `include` and `exclude` was set: "debug.yaml:12:3", "--float8.recipe=x";
+  /// what is absent has its default.
+  std::map<std::string, std::string> origins;
 };
 
 }  // namespace titan::config

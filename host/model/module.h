@@ -21,6 +21,7 @@ struct CallContext {
   int64_t step = 0;         ///< 1-based optimizer step this call contributes to
   int64_t micro_batch = 0;  ///< 0-based within the step
   bool training = false;
+  void* stream = nullptr;   ///< CUDA: the cudaStream_t of this run; null on the CPU
   bool recompute = false;  ///< activation checkpointing runs this forward a second time
   /// Receives converter metrics of this step, `<instance>/<fqn>.<name>` to value; may be null.
   std::map<std::string, double>* metrics = nullptr;
@@ -70,7 +71,8 @@ class Replacement {
   virtual void drop() {}  ///< parameters were freed or moved: forget caches
 };
 
-/// Runs around a module. Wraps nest in the order they were added, the first innermost.
+/// Runs around a module. Wraps nest in the order they were added, the first innermost. `after` gets
+/// the inputs as this wrap's own `before` left them.
 class Wrap {
  public:
   virtual ~Wrap() = default;
@@ -81,7 +83,7 @@ class Wrap {
   virtual void drop() {}
 };
 
-/// Sees inputs and output of a module, changes nothing.
+/// Sees the inputs that the caller gave and the final output of a module, changes nothing.
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -98,7 +100,8 @@ class Slot {
   const std::string& name() const { return name_; }
   Module& operator*() const { return *module_; }
   Module* operator->() const { return module_.get(); }
-  /// Puts another module of the same kind here; throws a usage error if the kinds differ.
+  /// Puts another module of the same kind here, gives it the name of the one that was here and
+  /// returns that one; throws a usage error if the kinds differ.
   std::unique_ptr<Module> exchange(std::unique_ptr<Module> module);
 
  private:
@@ -156,6 +159,8 @@ class Module {
   void set_attribute(const std::string& name, double value) { attributes_[name] = value; }
 
  private:
+  void check_free(const std::string& name) const;
+
   std::string kind_;
   std::string fqn_;
   std::map<std::string, double> attributes_;
@@ -186,7 +191,8 @@ struct NamedBuffer {
 std::vector<NamedBuffer> named_buffers(Module& root);
 
 /// Gives every parameter and buffer storage on `device` and fills it by its init rule, drawn in
-/// float32 from a generator keyed by (seed, init key) and then cast. Handles stay the same.
+/// float32 from a generator keyed by (seed, init key) and then cast (see init.h). Handles stay the
+/// same. Call it before hooks are put on parameters and with no graph of a meta run alive.
 void materialize(Module& root, at::Device device, uint64_t seed);
 
 }  // namespace titan::model

@@ -1,0 +1,140 @@
+#include "commands/cli.h"
+
+#include <CLI/CLI.hpp>
+
+#include <exception>
+#include <iostream>
+#include <new>
+#include <string>
+
+#include "base/error.h"
+#include "base/suggest.h"
+#include "commands/plugins_command.h"
+#include "commands/train_command.h"
+#include "titan/version.h"
+
+namespace titan::commands {
+namespace {
+
+constexpr const char* kExamples = R"(
+Examples:
+  titan train configs/llama3_debug.yaml
+  titan train configs/llama3_debug.yaml --training.steps=20 --optimizer.lr=3e-4
+  titan train configs/llama3_debug.yaml --model.converters=float8 --float8.emulate=true
+  titan plugins list
+
+Any key of the config can be set as --section.key=value; the command line wins over the file.
+
+Exit status: 0 done, 1 internal error, 2 usage, config, plugin refused or device unsupported,
+3 environment, 4 data or checkpoint, 5 diverged, 6 a plugin failed while running.)";
+
+/// Splits what CLI11 left over into at most one config file and the overrides.
+ConfigArguments config_arguments(const std::vector<std::string>& rest, const std::string& command) {
+  ConfigArguments arguments;
+  for (size_t i = 0; i < rest.size(); ++i) {
+    if (rest[i].rfind("--", 0) == 0) {
+      arguments.overrides.push_back(rest[i]);
+      // "--section.key value": the value is the next word, and a config file never follows a bare key.
+      const bool has_value = rest[i].find('=') != std::string::npos;
+      const bool next_is_value = i + 1 < rest.size() && rest[i + 1].rfind("--", 0) != 0;
+      const bool next_is_file = next_is_value && rest[i + 1].size() > 5 &&
+                                (rest[i + 1].ends_with(".yaml") || rest[i + 1].ends_with(".yml"));
+      if (!has_value && next_is_value && !next_is_file) arguments.overrides.push_back(rest[++i]);
+    } else if (rest[i].rfind('-', 0) == 0 && rest[i].size() > 1) {
+      throw usage_error("unknown option '" + rest[i] + "'", "titan " + command,
+                        "keys are written --section.key=value; see titan " + command + " --help");
+    } else if (arguments.file) {
+      throw usage_error("two config files: '" + arguments.file->string() + "' and '" + rest[i] + "'",
+                        "titan " + command, "give one file; set single keys with --section.key=value");
+    } else {
+      arguments.file = rest[i];
+    }
+  }
+  return arguments;
+}
+
+int dispatch(int argc, char** argv) {
+  CLI::App app{"titan trains Llama-class models; plugins change the model.", "titan"};
+  app.footer(kExamples);
+  app.set_version_flag("--version", "titan " TITAN_SDK_VERSION " (plugin API level " +
+                                        std::to_string(TITAN_API_LEVEL) + ", LibTorch " TITAN_TORCH_VERSION ")");
+  app.require_subcommand(0, 1);
+  app.fallthrough(false);
+
+  bool json = false;
+  std::string what;
+  CLI::App* train_app = app.add_subcommand("train", "train a model: titan train CONFIG.yaml [--section.key=value ...]");
+  train_app->allow_extras();
+  CLI::App* plugins_app = app.add_subcommand("plugins", "what plugins are found, and what is known about them");
+  plugins_app->require_subcommand(0, 1);
+  CLI::App* list_app = plugins_app->add_subcommand("list", "every file with its verdict [CONFIG.yaml] [--plugins.paths=...]");
+  list_app->add_flag("--json", json, "as JSON");
+  list_app->allow_extras();
+  CLI::App* inspect_app = plugins_app->add_subcommand("inspect", "one plugin in full, without running it");
+  inspect_app->add_option("what", what, "a .so file, or the name of a plugin or converter")->required();
+  inspect_app->add_flag("--json", json, "as JSON");
+  inspect_app->allow_extras();
+
+  // CLI11 knows no suggestions: catch a mistyped subcommand before it does.
+  const auto check_word = [](int count, char** words, int at, const CLI::App& parent, const std::string& place) {
+    if (at >= count || words[at][0] == '-') return;
+    std::vector<std::string> names;
+    for (const CLI::App* sub : parent.get_subcommands(nullptr)) names.push_back(sub->get_name());
+    for (const std::string& name : names)
+      if (name == words[at]) return;
+    std::string all;
+    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+    throw usage_error("unknown command '" + std::string(words[at]) + "'", place,
+                      did_you_mean(words[at], names) + "commands: " + all);
+  };
+  check_word(argc, argv, 1, app, "titan");
+  if (argc > 1 && std::string(argv[1]) == "plugins") check_word(argc, argv, 2, *plugins_app, "titan plugins");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    // --help of a subcommand prints that subcommand.
+    const CLI::App* shown = &app;
+    while (!shown->get_subcommands().empty()) shown = shown->get_subcommands().front();
+    std::cout << shown->help();
+    return 0;
+  } catch (const CLI::CallForVersion& version) {
+    std::cout << version.what() << "\n";
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    throw usage_error(error.what(), "titan", "see titan --help");
+  }
+
+  if (*train_app) {
+    train(config_arguments(train_app->remaining(), "train"));
+  } else if (*list_app) {
+    plugins_list(config_arguments(list_app->remaining(), "plugins list"), json);
+  } else if (*inspect_app) {
+    plugins_inspect(config_arguments(inspect_app->remaining(), "plugins inspect"), what, json);
+  } else {
+    std::cout << (*plugins_app ? plugins_app->help() : app.help());
+    if (argc > 1) return static_cast<int>(ExitStatus::kUsage);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  try {
+    return dispatch(argc, argv);
+  } catch (const Error& error) {
+    std::cerr << error.render();
+    return static_cast<int>(error.status());
+  } catch (const std::bad_alloc&) {
+    std::cerr << environment_error("out of memory", "",
+                                   "lower training.local_batch_size or training.seq_len, or use a smaller model")
+                     .render();
+    return static_cast<int>(ExitStatus::kEnvironment);
+  } catch (const std::exception& error) {
+    std::cerr << internal_error(error.what()).render();
+    return static_cast<int>(ExitStatus::kInternal);
+  }
+}
+
+}  // namespace titan::commands

@@ -1,0 +1,58 @@
+#include "commands/plugin_setup.h"
+
+#include "base/log.h"
+#include "commands/environment.h"
+#include "config/resolve.h"
+#include "converters/plugin_converter.h"
+#include "plugins/load_requested.h"
+
+namespace titan::commands {
+
+plugins::Catalog find_plugins(const config::LoadedConfig* config) {
+  plugins::SearchOptions search;
+  plugins::JudgeOptions judge;
+  judge.torch_version = TITAN_TORCH_VERSION;
+  if (config) {
+    for (const std::string& path : config->values.plugins.paths) search.paths.emplace_back(path);
+    judge.strict = config->values.plugins.policy == "strict";
+  }
+  search.from_environment();
+  search.installation = installed_plugin_folder();
+  return plugins::scan(search, judge);
+}
+
+AppliedConverters load_converters(const config::LoadedConfig& config, const plugins::Catalog& catalog,
+                                  converters::Registry built_in) {
+  AppliedConverters applied{std::move(built_in), {}};
+  std::vector<config::ConverterSchema> schemas = applied.registry.schemas();
+  std::vector<std::string> built_in_names;
+  for (const auto& schema : schemas) built_in_names.push_back(schema.name);
+
+  const std::vector<std::string> wanted = config::requested_converters(config);
+  const auto loaded = plugins::load_requested(catalog, wanted, built_in_names, converters::host_table());
+  for (const plugins::LoadedPlugin& plugin : loaded) {
+    log_info("plugin " + plugin.description.name + " " + plugin.description.version + " from " + plugin.path.string());
+    for (const titan_converter& table : plugin.converters) {
+      const std::string name(table.name.data, table.name.size);
+      config::ConverterSchema schema;
+      for (const auto& known : plugin.description.converters)
+        if (known.name == name) schema = known;
+      schema.name = name;
+      schema.origin = plugin.path.string();
+      applied.registry.register_model_converter(
+          schema, converters::plugin_converter_factory(plugin.description.name, plugin.path.string(), table));
+    }
+  }
+  applied.registry.freeze();
+
+  // Sections of plugins that are found but not used are checked too; loaded ones know best.
+  std::vector<config::ConverterSchema> known = applied.registry.schemas();
+  for (const auto& schema : catalog.schemas()) {
+    const bool loaded_already = applied.registry.find(schema.name) != nullptr;
+    if (!loaded_already) known.push_back(schema);
+  }
+  applied.requests = config::resolve_converters(config, known);
+  return applied;
+}
+
+}  // namespace titan::commands

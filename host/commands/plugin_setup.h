@@ -1,0 +1,27 @@
+/// From a config to the converters it may apply: search, judge, resolve, load, register.
+#pragma once
+
+#include <vector>
+
+#include "config/load.h"
+#include "config/option_schema.h"
+#include "converters/registry.h"
+#include "plugins/catalog.h"
+
+namespace titan::commands {
+
+/// Where to look for plugins, and how strictly; without a config only the environment and the
+/// installation are searched.
+plugins::Catalog find_plugins(const config::LoadedConfig* config);
+
+struct AppliedConverters {
+  converters::Registry registry;  ///< frozen; holds what the config uses and nothing else
+  std::vector<config::ConverterRequest> requests;
+};
+
+/// Resolves model.converters against what was found, loads only the plugins it uses and registers
+/// their converters. Converters of `registry` (built in) take part under their names.
+AppliedConverters load_converters(const config::LoadedConfig& config, const plugins::Catalog& catalog,
+                                  converters::Registry built_in = {});
+
+}  // namespace titan::commands

@@ -1,0 +1,30 @@
+#include "commands/plugins_command.h"
+
+#include <iostream>
+
+#include "commands/plugin_setup.h"
+#include "plugins/report.h"
+
+namespace titan::commands {
+namespace {
+
+/// Only plugins.paths and plugins.policy of a config matter here; without one the defaults hold.
+plugins::Catalog catalog_for(const ConfigArguments& arguments) {
+  const config::LoadedConfig config = config::load_config(arguments.file, arguments.overrides);
+  return find_plugins(&config);
+}
+
+}  // namespace
+
+void plugins_list(const ConfigArguments& arguments, bool json) {
+  const plugins::Catalog catalog = catalog_for(arguments);
+  std::cout << (json ? plugins::list_json(catalog) + "\n" : plugins::list_text(catalog));
+}
+
+void plugins_inspect(const ConfigArguments& arguments, const std::string& what, bool json) {
+  const plugins::Catalog catalog = catalog_for(arguments);
+  const plugins::JudgedPlugin judged = plugins::find_for_inspection(catalog, what);
+  std::cout << (json ? plugins::inspect_json(judged) + "\n" : plugins::inspect_text(judged));
+}
+
+}  // namespace titan::commands

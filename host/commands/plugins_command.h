@@ -1,0 +1,14 @@
+/// titan plugins list | inspect: what is found, and what is known about it without running it.
+#pragma once
+
+#include <string>
+
+#include "commands/command.h"
+
+namespace titan::commands {
+
+void plugins_list(const ConfigArguments& arguments, bool json);
+/// `what`: a file, or the name of a plugin or converter.
+void plugins_inspect(const ConfigArguments& arguments, const std::string& what, bool json);
+
+}  // namespace titan::commands

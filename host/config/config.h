@@ -1,0 +1,117 @@
+/// The configuration of a run: typed sections with their defaults (names as in torchtitan).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/node.h"
+
+namespace titan::config {
+
+struct Job {
+  std::string dump_folder = "./outputs";
+  std::string description = "default job";
+  bool operator==(const Job&) const = default;
+};
+
+/// One entry of model.converters as written; resolve_converters() gives it types.
+struct ConverterItem {
+  std::string use;  ///< the converter to apply
+  std::string as;   ///< its name in this run; equals `use` unless given
+  Node settings;    ///< map of the entry's other keys: options, include, exclude
+  std::string where;
+  bool operator==(const ConverterItem&) const = default;
+};
+
+/// Overrides single sizes of the flavor; what is absent keeps the flavor's value.
+struct ModelArgs {
+  std::optional<int64_t> dim;
+  std::optional<int64_t> n_layers;
+  std::optional<int64_t> n_heads;
+  std::optional<int64_t> n_kv_heads;
+  std::optional<int64_t> vocab_size;
+  std::optional<double> ffn_dim_multiplier;
+  std::optional<int64_t> multiple_of;
+  std::optional<double> norm_eps;
+  std::optional<double> rope_theta;
+  std::optional<double> rope_scaling_factor;
+  std::optional<double> rope_low_freq_factor;
+  std::optional<double> rope_high_freq_factor;
+  std::optional<int64_t> rope_original_max_position_embeddings;
+  bool operator==(const ModelArgs&) const = default;
+};
+
+struct Model {
+  std::string name = "llama3";
+  std::string flavor = "debugmodel";
+  std::vector<ConverterItem> converters;
+  bool print_after_conversion = false;
+  ModelArgs args;
+  bool operator==(const Model&) const = default;
+};
+
+struct Training {
+  std::string dataset = "pride_and_prejudice";  ///< or "text", "tokens"
+  std::string dataset_path;                     ///< needed by "text" and "tokens"
+  std::string token_dtype = "uint16";           ///< or "int32", "uint32"; of "tokens"
+  int64_t local_batch_size = 8;
+  int64_t global_batch_size = -1;  ///< -1: local_batch_size x data parallel degree
+  int64_t seq_len = 2048;
+  double max_norm = 1.0;
+  int64_t steps = 10000;
+  int64_t seed = 0;
+  std::string device = "auto";  ///< or "cpu", "cuda"
+  bool operator==(const Training&) const = default;
+};
+
+struct Optimizer {
+  std::string name = "AdamW";
+  double lr = 8e-4;
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double eps = 1e-8;
+  double weight_decay = 0.1;
+  bool operator==(const Optimizer&) const = default;
+};
+
+struct LrScheduler {
+  int64_t warmup_steps = 200;
+  std::optional<double> decay_ratio;    ///< absent: decay begins right after the warmup
+  std::string decay_type = "linear";    ///< or "sqrt", "cosine"
+  double min_lr_factor = 0.0;
+  std::optional<int64_t> total_steps;   ///< absent: training.steps
+  bool operator==(const LrScheduler&) const = default;
+};
+
+struct Metrics {
+  int64_t log_freq = 10;
+  bool disable_color_printing = false;
+  bool operator==(const Metrics&) const = default;
+};
+
+struct Checkpoint {
+  std::string initial_load_path;  ///< empty: start from fresh weights
+  bool operator==(const Checkpoint&) const = default;
+};
+
+struct Plugins {
+  std::vector<std::string> paths;
+  std::string policy = "default";  ///< or "strict"
+  bool operator==(const Plugins&) const = default;
+};
+
+struct Config {
+  Job job;
+  Model model;
+  Training training;
+  Optimizer optimizer;
+  LrScheduler lr_scheduler;
+  Metrics metrics;
+  Checkpoint checkpoint;
+  Plugins plugins;
+  bool operator==(const Config&) const = default;
+};
+
+}  // namespace titan::config

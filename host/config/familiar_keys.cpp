@@ -1,0 +1,26 @@
+#include "config/familiar_keys.h"
+
+#include <array>
+#include <utility>
+
+namespace titan::config {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kFamiliarKeys = {{
+    {"job.config_file", "the config file is the argument of --config"},
+    {"job.print_config", "use `titan config show` to print the merged config"},
+    {"debug.seed", "the seed is training.seed"},
+    {"debug.", "the seed is training.seed; there are no other debug keys"},
+    {"experimental.custom_import", "extensions are plugins: see plugins.paths"},
+    {"experimental.", "extensions are plugins: see plugins.paths"},
+}};
+
+}  // namespace
+
+std::string advice_for_familiar_key(std::string_view name) {
+  for (const auto& [key, advice] : kFamiliarKeys)
+    if (key == name) return std::string(advice) + "; ";
+  return "";
+}
+
+}  // namespace titan::config

@@ -1,0 +1,239 @@
+#include "config/fields.h"
+
+#include <algorithm>
+
+namespace titan::config {
+namespace {
+
+/// Counts of one batch or sequence stay below this, so that their products fit into 64 bits.
+constexpr double kLargestSize = 2147483647;
+
+template <typename T>
+struct OptionTypeOf;
+template <>
+struct OptionTypeOf<bool> {
+  static constexpr OptionType value = OptionType::kBool;
+};
+template <>
+struct OptionTypeOf<int64_t> {
+  static constexpr OptionType value = OptionType::kInt;
+};
+template <>
+struct OptionTypeOf<double> {
+  static constexpr OptionType value = OptionType::kFloat;
+};
+template <>
+struct OptionTypeOf<std::string> {
+  static constexpr OptionType value = OptionType::kString;
+};
+
+template <typename T>
+void bind_member(Field& field, T& (*at)(Config&)) {
+  field.option.type = OptionTypeOf<T>::value;
+  // get() only reads; one accessor serves both directions.
+  field.get = [at](const Config& config) -> std::optional<OptionValue> {
+    return OptionValue{false, {at(const_cast<Config&>(config))}};
+  };
+  field.set = [at](Config& config, const std::optional<OptionValue>& value) {
+    at(config) = std::get<T>(value->items.front());
+  };
+}
+
+template <typename T>
+void bind_member(Field& field, std::optional<T>& (*at)(Config&)) {
+  field.option.type = OptionTypeOf<T>::value;
+  field.nullable = true;
+  field.get = [at](const Config& config) -> std::optional<OptionValue> {
+    const std::optional<T>& member = at(const_cast<Config&>(config));
+    if (!member) return std::nullopt;
+    return OptionValue{false, {*member}};
+  };
+  field.set = [at](Config& config, const std::optional<OptionValue>& value) {
+    if (value)
+      at(config) = std::get<T>(value->items.front());
+    else
+      at(config).reset();
+  };
+}
+
+void bind_member(Field& field, std::vector<std::string>& (*at)(Config&)) {
+  field.option.is_list = true;
+  field.get = [at](const Config& config) -> std::optional<OptionValue> {
+    OptionValue value{true, {}};
+    for (const std::string& item : at(const_cast<Config&>(config))) value.items.push_back(item);
+    return value;
+  };
+  field.set = [at](Config& config, const std::optional<OptionValue>& value) {
+    at(config).clear();
+    for (const Scalar& item : value->items) at(config).push_back(std::get<std::string>(item));
+  };
+}
+
+void bind_member(Field& field, std::vector<ConverterItem>& (*at)(Config&)) {
+  field.option.is_list = true;
+  field.is_converters = true;
+  field.get = [at](const Config& config) -> std::optional<OptionValue> {
+    OptionValue value{true, {}};
+    for (const ConverterItem& item : at(const_cast<Config&>(config)))
+      value.items.push_back(item.use);
+    return value;
+  };
+}
+
+/// Builds one row; the calls behind it read like the sentence in the documentation.
+class Row {
+ public:
+  template <typename T>
+  Row(std::string section, std::string key, T& (*at)(Config&), std::string help) {
+    field_.section = std::move(section);
+    field_.option.name = std::move(key);
+    field_.option.help = std::move(help);
+    bind_member(field_, at);
+    field_.option.default_value = field_.get(Config{});
+  }
+  Row at_least(double limit) && {
+    field_.option.min = limit;
+    return std::move(*this);
+  }
+  Row at_most(double limit) && {
+    field_.option.max = limit;
+    return std::move(*this);
+  }
+  Row above(double limit) && {
+    field_.option.min = limit;
+    field_.option.above_min = true;
+    return std::move(*this);
+  }
+  Row below(double limit) && {
+    field_.option.max = limit;
+    field_.option.below_max = true;
+    return std::move(*this);
+  }
+  Row one_of(std::vector<std::string> values) && {
+    field_.option.type = OptionType::kEnum;
+    field_.option.values = std::move(values);
+    return std::move(*this);
+  }
+  Row path() && {
+    field_.option.type = OptionType::kPath;
+    return std::move(*this);
+  }
+  Field take() && { return std::move(field_); }
+
+ private:
+  Field field_;
+};
+
+/// The member of a section; `section` and `key` are also its path in Config.
+#define TITAN_ROW(section, key, help) \
+  Row(#section, #key, +[](Config& c) -> auto& { return c.section.key; }, help)
+
+std::vector<Row> field_rows() {
+  return {
+      TITAN_ROW(job, dump_folder, "folder for everything the run writes").path(),
+      TITAN_ROW(job, description, "free text that is written to the log"),
+
+      TITAN_ROW(model, name, "model family").one_of({"llama3"}),
+      TITAN_ROW(model, flavor, "size of the model")
+          .one_of({"debugmodel", "8B", "70B", "405B"}),
+      TITAN_ROW(model, converters,
+                "converters to apply, in order: names, or maps with use, as, include, exclude and "
+                "options"),
+      TITAN_ROW(model, print_after_conversion, "print the model once the converters are applied"),
+      TITAN_ROW(model.args, dim, "width of the model").at_least(1).at_most(kLargestSize),
+      TITAN_ROW(model.args, n_layers, "number of blocks").at_least(1).at_most(100000),
+      TITAN_ROW(model.args, n_heads, "number of query heads").at_least(1).at_most(kLargestSize),
+      TITAN_ROW(model.args, n_kv_heads, "number of key and value heads; divides n_heads")
+          .at_least(1)
+          .at_most(kLargestSize),
+      TITAN_ROW(model.args, vocab_size, "number of tokens").at_least(1).at_most(kLargestSize),
+      TITAN_ROW(model.args, ffn_dim_multiplier, "scales the hidden width of the feed-forward part")
+          .above(0)
+          .at_most(1000),
+      TITAN_ROW(model.args, multiple_of, "the hidden width is rounded up to a multiple of this")
+          .at_least(1)
+          .at_most(kLargestSize),
+      TITAN_ROW(model.args, norm_eps, "added under the root of RMSNorm").above(0),
+      TITAN_ROW(model.args, rope_theta, "base of the rotary frequencies").above(0),
+      TITAN_ROW(model.args, rope_scaling_factor, "long-context scaling: low frequencies divided by")
+          .above(0),
+      TITAN_ROW(model.args, rope_low_freq_factor, "long-context scaling: end of the low band")
+          .above(0),
+      TITAN_ROW(model.args, rope_high_freq_factor, "long-context scaling: start of the high band")
+          .above(0),
+      TITAN_ROW(model.args, rope_original_max_position_embeddings,
+                "long-context scaling: context the frequencies were made for")
+          .at_least(1)
+          .at_most(kLargestSize),
+
+      TITAN_ROW(training, dataset, "what to train on: the built-in novel, or files of yours")
+          .one_of({"pride_and_prejudice", "text", "tokens"}),
+      TITAN_ROW(training, dataset_path, "file or folder of the dataset; needed by text and tokens")
+          .path(),
+      TITAN_ROW(training, token_dtype, "integer type of the token files (dataset tokens)")
+          .one_of({"uint16", "int32", "uint32"}),
+      TITAN_ROW(training, local_batch_size, "sequences in one forward pass of one rank")
+          .at_least(1)
+          .at_most(kLargestSize),
+      TITAN_ROW(training, global_batch_size,
+                "sequences in one optimizer step over all ranks; -1: no gradient accumulation")
+          .at_least(-1)
+          .at_most(kLargestSize),
+      TITAN_ROW(training, seq_len, "tokens in one sequence").at_least(1).at_most(kLargestSize),
+      TITAN_ROW(training, max_norm, "gradients are scaled down to this global L2 norm").above(0),
+      TITAN_ROW(training, steps, "optimizer steps to train").at_least(1),
+      TITAN_ROW(training, seed, "seed of weights and data order").at_least(0),
+      TITAN_ROW(training, device, "where to train; auto takes CUDA if there is a device")
+          .one_of({"auto", "cpu", "cuda"}),
+
+      TITAN_ROW(optimizer, name, "update rule").one_of({"AdamW"}),
+      TITAN_ROW(optimizer, lr, "peak learning rate").at_least(0),
+      TITAN_ROW(optimizer, beta1, "decay of the first moment").at_least(0).below(1),
+      TITAN_ROW(optimizer, beta2, "decay of the second moment").at_least(0).below(1),
+      TITAN_ROW(optimizer, eps, "added to the root of the second moment").above(0),
+      TITAN_ROW(optimizer, weight_decay, "decoupled weight decay of all parameters").at_least(0),
+
+      TITAN_ROW(lr_scheduler, warmup_steps, "steps in which the rate rises to its peak")
+          .at_least(0),
+      TITAN_ROW(lr_scheduler, decay_ratio,
+                "share of the steps in which the rate falls; null: all steps after the warmup")
+          .at_least(0)
+          .at_most(1),
+      TITAN_ROW(lr_scheduler, decay_type, "shape of the fall")
+          .one_of({"linear", "sqrt", "cosine"}),
+      TITAN_ROW(lr_scheduler, min_lr_factor, "the rate falls to this share of its peak")
+          .at_least(0)
+          .at_most(1),
+      TITAN_ROW(lr_scheduler, total_steps, "length of the schedule; null: training.steps")
+          .at_least(1),
+
+      TITAN_ROW(metrics, log_freq, "a line is logged at step 1 and every so many steps")
+          .at_least(1),
+      TITAN_ROW(metrics, disable_color_printing, "no colours in the log, even on a terminal"),
+
+      TITAN_ROW(checkpoint, initial_load_path,
+                "weights to start from (.safetensors file or folder); empty: fresh weights")
+          .path(),
+
+      TITAN_ROW(plugins, paths, "folders and .so files searched for plugins, before all others")
+          .path(),
+      TITAN_ROW(plugins, policy,
+                "strict also refuses plugins that others on this machine could change")
+          .one_of({"default", "strict"}),
+  };
+}
+
+#undef TITAN_ROW
+
+}  // namespace
+
+const std::vector<Field>& fields() {
+  static const std::vector<Field> table = [] {
+    std::vector<Field> built;
+    for (Row& row : field_rows()) built.push_back(std::move(row).take());
+    return built;
+  }();
+  return table;
+}
+
+}  // namespace titan::config

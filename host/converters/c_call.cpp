@@ -1,0 +1,199 @@
+#include "converters/c_call.h"
+
+#include "converters/c_support.h"
+#include "converters/plugin_status.h"
+
+namespace titan::converters {
+namespace {
+
+constexpr uint64_t kLiveCall = 0x7469'7461'6e63'616cULL;
+
+/// Marks the call as usable by the plugin on this thread while it runs.
+class CallScope {
+ public:
+  explicit CallScope(titan_call& call) : call_(call) {
+    call_.magic = kLiveCall;
+    call_.thread = std::this_thread::get_id();
+  }
+  ~CallScope() { call_.magic = 0; }
+
+ private:
+  titan_call& call_;
+};
+
+std::string place(const titan_call& call, const char* what) {
+  return std::string(what) + " of module '" + call.bound->fqn + "'";
+}
+
+titan_status usable(const titan_call* call, const char* function) {
+  if (!call || call->magic != kLiveCall)
+    return fail(TITAN_WRONG_STATE, std::string(function) + ": the call is over",
+                "use a titan_call only until the function it was passed to returns");
+  if (call->thread != std::this_thread::get_id())
+    return fail(TITAN_WRONG_STATE, std::string(function) + ": called from another thread than the call runs on",
+                "talk to the host from the thread that the host called");
+  return TITAN_OK;
+}
+
+CallArgument* find_argument(titan_call* call, std::string_view name) {
+  for (CallArgument& argument : call->arguments)
+    if (argument.name == name) return &argument;
+  return nullptr;
+}
+
+std::string argument_names(const titan_call* call) {
+  std::string names;
+  for (const CallArgument& argument : call->arguments)
+    names += (names.empty() ? "" : ", ") + std::string(argument.name);
+  return names;
+}
+
+titan_status no_argument(const titan_call* call, const char* function, std::string_view name) {
+  return fail(TITAN_NOT_FOUND, std::string(function) + ": the call has no tensor '" + std::string(name) + "'",
+              "it has: " + argument_names(call));
+}
+
+}  // namespace
+
+void run_forward(titan_call& call) {
+  const CallScope scope(call);
+  call_plugin(call.bound->origin, place(call, "forward"), false,
+              [&] { return call.bound->impl->forward(call.bound->self, &call); });
+}
+
+void run_backward(titan_call& call) {
+  const CallScope scope(call);
+  call_plugin(call.bound->origin, place(call, "backward"), false,
+              [&] { return call.bound->impl->backward(call.bound->self, &call); });
+}
+
+void run_observer(titan_call& call) {
+  const CallScope scope(call);
+  call_plugin(call.bound->origin, place(call, "observer"), false,
+              [&] { return call.bound->observer->observe(call.bound->self, &call); });
+}
+
+titan_status c_call_info(titan_call* call, titan_call_info* out) {
+  if (const titan_status status = usable(call, "call_info")) return status;
+  auto info = sized<titan_call_info>();
+  info.flags = (call->context.training ? TITAN_CALL_TRAINING : 0u) |
+               (call->grad_enabled ? TITAN_CALL_GRAD_ENABLED : 0u) |
+               (call->context.recompute ? TITAN_CALL_RECOMPUTE : 0u) |
+               (call->backward ? TITAN_CALL_BACKWARD : 0u);
+  info.fqn = c_string(call->bound->fqn);
+  info.step = call->context.step;
+  info.micro_batch = call->context.micro_batch;
+  info.stream = call->context.stream;
+  // The compute type is that of the first floating-point argument: inputs and parameters agree.
+  for (const CallArgument& argument : call->arguments) {
+    if (!argument.tensor.defined() || !at::isFloatingType(argument.tensor.scalar_type())) continue;
+    info.device = to_dl_device(argument.tensor.device());
+    info.compute_dtype = to_dl_dtype(argument.tensor.scalar_type());
+    break;
+  }
+  return copy_out(info, out, "call_info");
+}
+
+titan_status c_call_get(titan_call* call, titan_string name, titan_tensor** borrowed) {
+  return slot([&]() -> titan_status {
+    if (const titan_status status = usable(call, "call_get")) return status;
+    if (!borrowed) return fail(TITAN_INVALID_ARGUMENT, "call_get: the result pointer is NULL");
+    const CallArgument* argument = find_argument(call, view_of(name));
+    if (!argument) return no_argument(call, "call_get", view_of(name));
+    if (!argument->tensor.defined())
+      return fail(TITAN_NOT_FOUND, "call_get: '" + std::string(view_of(name)) + "' is not part of this call",
+                  "in backward only saved tensors, parameters and buffers are at hand: use call_save");
+    *borrowed = call->arena.borrow(argument->tensor, argument->version);
+    return TITAN_OK;
+  });
+}
+
+titan_status c_call_set(titan_call* call, titan_string name, titan_tensor* owned) {
+  return slot([&]() -> titan_status {
+    if (const titan_status status = usable(call, "call_set")) return status;
+    if (!is_live(owned) || !owned->owned)
+      return fail(TITAN_INVALID_ARGUMENT, "call_set: needs a tensor that the plugin owns",
+                  "make one with tensor_empty, tensor_from_dl or from_handle");
+    at::Tensor tensor = take(owned);
+    if (call->backward || call->output_name.empty() || view_of(name) != call->output_name)
+      return fail(TITAN_WRONG_STATE,
+                  "call_set: '" + std::string(view_of(name)) + "' cannot be set here",
+                  call->output_name.empty() || call->backward
+                      ? "only forward sets an output"
+                      : "this call sets '" + std::string(call->output_name) + "'");
+    call->output = std::move(tensor);
+    return TITAN_OK;
+  });
+}
+
+titan_status c_call_save(titan_call* call, titan_tensor* borrowed) {
+  return slot([&]() -> titan_status {
+    if (const titan_status status = usable(call, "call_save")) return status;
+    if (call->backward) return fail(TITAN_WRONG_STATE, "call_save: only forward can save tensors");
+    if (!is_live(borrowed)) return fail(TITAN_WRONG_STATE, "call_save: the tensor handle is not alive");
+    call->saved.push_back(borrowed->tensor);
+    return TITAN_OK;
+  });
+}
+
+titan_status c_call_saved(titan_call* call, uint64_t index, titan_tensor** borrowed) {
+  return slot([&]() -> titan_status {
+    if (const titan_status status = usable(call, "call_saved")) return status;
+    if (!call->backward) return fail(TITAN_WRONG_STATE, "call_saved: only backward can read saved tensors");
+    if (!borrowed) return fail(TITAN_INVALID_ARGUMENT, "call_saved: the result pointer is NULL");
+    if (index >= call->saved.size())
+      return fail(TITAN_NOT_FOUND, "call_saved: number " + std::to_string(index) + " was not saved; forward saved " +
+                                       std::to_string(call->saved.size()));
+    *borrowed = call->arena.borrow(call->saved[index]);
+    return TITAN_OK;
+  });
+}
+
+titan_status c_call_grad_output(titan_call* call, titan_tensor** borrowed) {
+  return slot([&]() -> titan_status {
+    if (const titan_status status = usable(call, "call_grad_output")) return status;
+    if (!call->backward) return fail(TITAN_WRONG_STATE, "call_grad_output: only in backward");
+    if (!borrowed) return fail(TITAN_INVALID_ARGUMENT, "call_grad_output: the result pointer is NULL");
+    *borrowed = call->arena.borrow(call->grad_output);
+    return TITAN_OK;
+  });
+}
+
+titan_status c_call_needs_grad(titan_call* call, titan_string name, int32_t* out) {
+  return slot([&]() -> titan_status {
+    if (const titan_status status = usable(call, "call_needs_grad")) return status;
+    if (!out) return fail(TITAN_INVALID_ARGUMENT, "call_needs_grad: the result pointer is NULL");
+    const CallArgument* argument = find_argument(call, view_of(name));
+    if (!argument) return no_argument(call, "call_needs_grad", view_of(name));
+    *out = argument->needs_grad ? 1 : 0;
+    return TITAN_OK;
+  });
+}
+
+titan_status c_call_set_grad(titan_call* call, titan_string name, titan_tensor* owned) {
+  return slot([&]() -> titan_status {
+    if (const titan_status status = usable(call, "call_set_grad")) return status;
+    if (!is_live(owned) || !owned->owned)
+      return fail(TITAN_INVALID_ARGUMENT, "call_set_grad: needs a tensor that the plugin owns",
+                  "make one with tensor_empty, tensor_from_dl or from_handle");
+    at::Tensor tensor = take(owned);
+    if (!call->backward) return fail(TITAN_WRONG_STATE, "call_set_grad: only in backward");
+    CallArgument* argument = find_argument(call, view_of(name));
+    if (!argument) return no_argument(call, "call_set_grad", view_of(name));
+    argument->grad = std::move(tensor);
+    return TITAN_OK;
+  });
+}
+
+titan_status c_call_metric(titan_call* call, titan_string name, double value) {
+  return slot([&]() -> titan_status {
+    if (const titan_status status = usable(call, "call_metric")) return status;
+    if (name.size == 0) return fail(TITAN_INVALID_ARGUMENT, "call_metric: the name is empty");
+    if (call->context.metrics)
+      (*call->context.metrics)[call->bound->origin.instance + "/" + call->bound->fqn + "." +
+                               std::string(view_of(name))] = value;
+    return TITAN_OK;
+  });
+}
+
+}  // namespace titan::converters

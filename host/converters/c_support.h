@@ -1,0 +1,74 @@
+/// Small things every slot of the host table needs: strings, sizes, errors across the boundary.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "plugins/error_slot.h"
+#include "titan/host.h"
+
+namespace titan::converters {
+
+inline std::string_view view_of(titan_string text) {
+  return text.data ? std::string_view(text.data, text.size) : std::string_view();
+}
+inline titan_string c_string(std::string_view text) { return {text.data(), text.size()}; }
+
+inline titan_status fail(titan_status status, std::string_view message, std::string_view hint = {}) {
+  return plugins::set_error(status, c_string(message), c_string(hint));
+}
+
+/// Copies the first min(host's size, plugin's size) bytes of `value` to `out`, keeping the size that
+/// the plugin wrote. Refuses sizes that no level of the contract has.
+template <class T>
+titan_status copy_out(const T& value, T* out, const char* name) {
+  if (!out) return fail(TITAN_INVALID_ARGUMENT, std::string(name) + ": out is NULL");
+  const uint32_t given = out->struct_size;
+  if (given < sizeof(T) || given > 65536 || given % 8 != 0)
+    return fail(TITAN_INVALID_ARGUMENT,
+                std::string(name) + ": struct_size is " + std::to_string(given) + ", at least " +
+                    std::to_string(sizeof(T)) + " is needed",
+                "initialise the struct with TITAN_SIZED(type)");
+  T filled = value;
+  filled.struct_size = given;
+  std::memcpy(out, &filled, sizeof(T));
+  return TITAN_OK;
+}
+
+/// Checks a struct that a plugin passes in: size, and zero bytes beyond what this host knows.
+template <class T>
+titan_status check_in(const T* value, const char* name) {
+  if (!value) return fail(TITAN_INVALID_ARGUMENT, std::string(name) + " is NULL");
+  const uint32_t given = value->struct_size;
+  if (given < sizeof(T) || given > 65536 || given % 8 != 0)
+    return fail(TITAN_INVALID_ARGUMENT,
+                std::string(name) + ": struct_size is " + std::to_string(given) + ", at least " +
+                    std::to_string(sizeof(T)) + " and a multiple of 8 is needed",
+                "initialise the struct with TITAN_SIZED(type)");
+  const auto* bytes = reinterpret_cast<const unsigned char*>(value);
+  for (uint32_t i = sizeof(T); i < given; ++i)
+    if (bytes[i] != 0)
+      return fail(TITAN_INVALID_ARGUMENT, std::string(name) + " uses fields that this titan does not know",
+                  "update titan, or build the plugin for an older TITAN_API_VERSION");
+  return TITAN_OK;
+}
+
+/// Runs a slot's body; nothing thrown inside the host crosses into the plugin.
+template <class Body>
+titan_status slot(Body&& body) noexcept {
+  try {
+    return body();
+  } catch (const Error& error) {
+    return fail(TITAN_INVALID_ARGUMENT, error.what(), error.hint());
+  } catch (const std::exception& error) {
+    return fail(TITAN_INTERNAL, error.what());
+  } catch (...) {
+    return fail(TITAN_INTERNAL, "an exception of unknown type in the host");
+  }
+}
+
+}  // namespace titan::converters

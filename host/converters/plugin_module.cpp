@@ -1,0 +1,314 @@
+#include "converters/plugin_module.h"
+
+#include <ATen/Functions.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "converters/c_call.h"
+#include "converters/output_shape.h"
+#include "model/kinds.h"
+
+namespace titan::converters {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+[[noreturn]] void blame(const BoundImpl& bound, const std::string& what, const std::string& hint) {
+  throw plugin_error(what + " in module '" + bound.fqn + "'", bound.origin.text(), hint);
+}
+
+/// The arguments of a call in a fixed order: inputs, (the module's output), parameters, buffers.
+std::vector<CallArgument> make_arguments(const BoundImpl& bound, const model::Inputs& inputs,
+                                         const at::Tensor* output) {
+  std::vector<CallArgument> arguments;
+  arguments.reserve(inputs.size() + 1 + bound.parameters.size() + bound.buffers.size());
+  for (size_t i = 0; i < bound.inputs.size(); ++i)
+    if (i < inputs.size() && inputs[i].defined())
+      arguments.push_back({bound.inputs[i].first, inputs[i], 0, true, false, {}});
+  if (output) arguments.push_back({"y", *output, 0, true, false, {}});
+  for (const auto& [name, parameter] : bound.parameters)
+    arguments.push_back({name, parameter->tensor, parameter->version, true, false, {}});
+  for (const auto& [name, buffer] : bound.buffers)
+    arguments.push_back({name, buffer->tensor, 0, false, false, {}});
+  for (CallArgument& argument : arguments)
+    argument.needs_grad = argument.differentiable && argument.tensor.requires_grad();
+  return arguments;
+}
+
+/// What forward returned must be what the kind promises; anything else is caught here, by name.
+void check_output(const titan_call& call, const ExpectedTensor& expected) {
+  const BoundImpl& bound = *call.bound;
+  const std::string name = "'" + std::string(call.output_name) + "'";
+  if (!call.output.defined())
+    blame(bound, "forward returned without setting " + name, "call_set must be called in forward");
+  if (call.output.sizes() != at::IntArrayRef(expected.shape))
+    blame(bound, "forward set " + name + " with shape " + shape_text(call.output.sizes()) +
+                     ", expected " + shape_text(expected.shape),
+          "the plugin must keep the shape that the module's kind promises");
+  if (call.output.scalar_type() != expected.dtype)
+    blame(bound, std::string("forward set ") + name + " with type " + c10::toString(call.output.scalar_type()) +
+                     ", expected " + c10::toString(expected.dtype),
+          "the output has the compute type of the inputs");
+  if (call.output.device() != expected.device)
+    blame(bound, "forward set " + name + " on " + call.output.device().str() + ", expected " +
+                     expected.device.str(),
+          "make outputs on the device of the inputs");
+}
+
+struct ForwardRequest {
+  std::shared_ptr<const BoundImpl> bound;
+  model::CallContext context;
+  std::string_view output_name;
+  std::vector<CallArgument> arguments;  ///< without their tensors
+  std::vector<ExpectedTensor> facts;     ///< shape, type and device of each argument
+  ExpectedTensor expected;
+};
+
+at::Tensor run_request(const ForwardRequest& request, const variable_list& tensors, bool grad_enabled,
+                       std::vector<at::Tensor>* saved) {
+  titan_call call;
+  call.bound = request.bound;
+  call.context = request.context;
+  call.output_name = request.output_name;
+  call.grad_enabled = grad_enabled;
+  call.arguments = request.arguments;
+  for (size_t i = 0; i < tensors.size(); ++i) call.arguments[i].tensor = tensors[i];
+  run_forward(call);
+  check_output(call, request.expected);
+  if (saved) *saved = std::move(call.saved);
+  return call.output;
+}
+
+/// A plugin's forward and backward as one node of the autograd graph.
+struct PluginFunction : torch::autograd::Function<PluginFunction> {
+  static at::Tensor forward(AutogradContext* context, const variable_list& tensors,
+                            const std::shared_ptr<ForwardRequest>& request) {
+    std::vector<at::Tensor> saved;
+    at::Tensor output = run_request(*request, tensors, true, &saved);
+    // An output that is an input would make autograd treat it as changed in place.
+    for (const at::Tensor& tensor : tensors)
+      if (output.is_same(tensor)) output = output.alias();
+    context->save_for_backward(std::move(saved));
+    context->saved_data["request"] = c10::IValue::make_capsule(
+        c10::make_intrusive<Holder>(request));
+    return output;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& grads) {
+    const auto holder = context->saved_data["request"].toCapsule();
+    const ForwardRequest& request = *static_cast<Holder*>(holder.get())->request;
+    if (c10::GradMode::is_enabled())
+      blame(*request.bound, "second derivatives were asked for",
+            "a plugin's own backward cannot be differentiated; leave the converter out here");
+    titan_call call;
+    call.bound = request.bound;
+    call.context = request.context;
+    call.backward = true;
+    call.saved = context->get_saved_variables();
+    call.grad_output = grads[0];
+    call.arguments = request.arguments;
+    // Inputs live on only if they were saved; parameters and buffers are arguments of every call.
+    for (CallArgument& argument : call.arguments) argument.tensor.reset();
+    const size_t first = call.arguments.size() - request.bound->parameters.size() - request.bound->buffers.size();
+    for (size_t i = 0; i < request.bound->parameters.size(); ++i) {
+      call.arguments[first + i].tensor = request.bound->parameters[i].second->tensor;
+      call.arguments[first + i].version = request.bound->parameters[i].second->version;
+    }
+    for (size_t i = 0; i < request.bound->buffers.size(); ++i)
+      call.arguments[first + request.bound->parameters.size() + i].tensor = request.bound->buffers[i].second->tensor;
+    run_backward(call);
+    variable_list result;
+    for (size_t i = 0; i < call.arguments.size(); ++i) {
+      const CallArgument& argument = call.arguments[i];
+      if (argument.needs_grad) check_grad(*request.bound, request, i, argument.grad);
+      result.push_back(argument.needs_grad ? argument.grad : at::Tensor());
+    }
+    result.emplace_back();  // the request itself takes no gradient
+    return result;
+  }
+
+ private:
+  struct Holder : torch::CustomClassHolder {
+    explicit Holder(std::shared_ptr<ForwardRequest> request) : request(std::move(request)) {}
+    std::shared_ptr<ForwardRequest> request;
+  };
+
+  static void check_grad(const BoundImpl& bound, const ForwardRequest& request, size_t index,
+                         const at::Tensor& grad) {
+    const CallArgument& argument = request.arguments[index];
+    const std::string name = "'" + std::string(argument.name) + "'";
+    if (!grad.defined())
+      blame(bound, "backward set no gradient for " + name,
+            "set one for every argument for which call_needs_grad says yes");
+    const ExpectedTensor& expected = request.facts[index];
+    if (grad.sizes() != at::IntArrayRef(expected.shape))
+      blame(bound, "backward set a gradient of shape " + shape_text(grad.sizes()) + " for " + name +
+                       " of shape " + shape_text(expected.shape),
+            "a gradient has the shape of its argument");
+    if (grad.scalar_type() != expected.dtype || grad.device() != expected.device)
+      blame(bound, std::string("backward set a gradient of type ") + c10::toString(grad.scalar_type()) + " on " +
+                       grad.device().str() + " for " + name + ", expected " +
+                       c10::toString(expected.dtype) + " on " + expected.device.str(),
+            "a gradient has the type and device of its argument");
+  }
+};
+
+/// Runs an impl on its arguments, with the plugin's gradients or torch's.
+at::Tensor run_impl(std::shared_ptr<const BoundImpl> bound, const model::CallContext& context,
+                    std::string_view output_name, std::vector<CallArgument> arguments,
+                    ExpectedTensor expected) {
+  auto request = std::make_shared<ForwardRequest>();
+  request->bound = std::move(bound);
+  request->context = context;
+  request->output_name = output_name;
+  request->expected = std::move(expected);
+  variable_list tensors;
+  bool needs_grad = false;
+  for (CallArgument& argument : arguments) {
+    tensors.push_back(argument.tensor);
+    request->facts.push_back(facts_of(argument.tensor));
+    needs_grad = needs_grad || argument.needs_grad;
+    argument.tensor.reset();  // the request outlives the call; it must not hold activations
+  }
+  request->arguments = std::move(arguments);
+  needs_grad = needs_grad && c10::GradMode::is_enabled();
+
+  if (request->bound->impl->flags & TITAN_IMPL_TORCH_AUTOGRAD) {
+    at::Tensor output = run_request(*request, tensors, needs_grad, nullptr);
+    if (needs_grad && !output.requires_grad())
+      blame(*request->bound, "the output has no autograd graph although an argument requires a gradient",
+            "use operators that record autograd (not aoti_torch_cpu_..., not data pointers), or give backward");
+    return output;
+  }
+  if (!needs_grad) {
+    const c10::NoGradGuard no_grad;
+    return run_request(*request, tensors, false, nullptr);
+  }
+  return PluginFunction::apply(tensors, request);
+}
+
+void refuse_unknown_inputs(const BoundImpl& bound, const model::Inputs& inputs) {
+  const uint32_t flags = bound.impl->flags;
+  for (size_t i = 0; i < inputs.size() && i < bound.inputs.size(); ++i) {
+    const auto& [name, optional] = bound.inputs[i];
+    if (!optional || !inputs[i].defined()) continue;
+    const bool known = (name == "positions" && (flags & TITAN_IMPL_POSITIONS)) ||
+                       (name == "document_ids" && (flags & TITAN_IMPL_DOCUMENT_IDS));
+    if (!known)
+      blame(bound, "the model passes the optional input '" + name + "', which the replacement does not know",
+            "leave the converter out, or use a version of the plugin that declares it");
+  }
+}
+
+class PluginReplacement final : public model::Replacement, public Bindable {
+ public:
+  explicit PluginReplacement(std::shared_ptr<BoundImpl> bound) : bound_(std::move(bound)) {}
+  at::Tensor forward(model::Module&, const model::CallContext& context,
+                     const model::Inputs& inputs) override {
+    refuse_unknown_inputs(*bound_, inputs);
+    return run_impl(bound_, context, "y", make_arguments(*bound_, inputs, nullptr),
+                    expected_output(*bound_, inputs));
+  }
+  void drop() override {
+    if (bound_->impl->drop) bound_->impl->drop(bound_->self);
+  }
+  void bind(model::Module& module, const std::string& instance) override { bound_->bind(module, instance); }
+
+ private:
+  std::shared_ptr<BoundImpl> bound_;
+};
+
+class PluginWrap final : public model::Wrap, public Bindable {
+ public:
+  PluginWrap(std::shared_ptr<BoundImpl> bound, int32_t where) : bound_(std::move(bound)), where_(where) {}
+  void before(model::Module&, const model::CallContext& context, model::Inputs& inputs) override {
+    if (where_ != TITAN_WRAP_BEFORE) return;
+    inputs[0] = run_impl(bound_, context, bound_->inputs.at(0).first, make_arguments(*bound_, inputs, nullptr),
+                         facts_of(inputs[0]));
+  }
+  at::Tensor after(model::Module&, const model::CallContext& context, const model::Inputs& inputs,
+                   at::Tensor output) override {
+    if (where_ != TITAN_WRAP_AFTER) return output;
+    return run_impl(bound_, context, "y", make_arguments(*bound_, inputs, &output), facts_of(output));
+  }
+  void drop() override {
+    if (bound_->impl->drop) bound_->impl->drop(bound_->self);
+  }
+  void bind(model::Module& module, const std::string& instance) override { bound_->bind(module, instance); }
+
+ private:
+  std::shared_ptr<BoundImpl> bound_;
+  int32_t where_;
+};
+
+class PluginObserver final : public model::Observer, public Bindable {
+ public:
+  explicit PluginObserver(std::shared_ptr<BoundImpl> bound) : bound_(std::move(bound)) {}
+  void observe(model::Module&, const model::CallContext& context, const model::Inputs& inputs,
+               const at::Tensor& output) override {
+    titan_call call;
+    call.bound = bound_;
+    call.context = context;
+    call.arguments = make_arguments(*bound_, inputs, &output);
+    run_observer(call);
+  }
+  void bind(model::Module& module, const std::string& instance) override { bound_->bind(module, instance); }
+
+ private:
+  std::shared_ptr<BoundImpl> bound_;
+};
+
+/// Parameters of `module` and below by relative name. Added tensors are visible only to the
+/// instance that added them, under the name it gave them.
+void collect(BoundImpl& bound, model::Module& module, const std::string& prefix, const std::string& instance) {
+  const std::string own = instance + "/";
+  const auto visible = [&](const std::string& name, const std::string& stored_as) -> std::string {
+    if (stored_as.empty()) return prefix + name;
+    return name.compare(0, own.size(), own) == 0 ? prefix + name.substr(own.size()) : std::string();
+  };
+  for (const auto& [name, parameter] : module.parameters())
+    if (const std::string shown = visible(name, parameter->stored_as); !shown.empty())
+      bound.parameters.emplace_back(shown, parameter);
+  for (const auto& [name, buffer] : module.buffers())
+    if (const std::string shown = visible(name, buffer->stored_as); !shown.empty())
+      bound.buffers.emplace_back(shown, buffer);
+  for (const auto& child : module.children())
+    collect(bound, **child, prefix + child->name() + ".", instance);
+}
+
+}  // namespace
+
+BoundImpl::~BoundImpl() {
+  if (impl && impl->destroy) impl->destroy(self);
+  if (observer && observer->destroy) observer->destroy(self);
+}
+
+void BoundImpl::bind(model::Module& module, const std::string& instance) {
+  fqn = module.fqn();
+  kind = module.kind();
+  attributes = module.attributes();
+  if (const model::Kind* known = model::find_kind(kind))
+    for (const model::KindInput& input : known->inputs) inputs.emplace_back(input.name, input.optional);
+  collect(*this, module, "", instance);
+}
+
+std::unique_ptr<model::Replacement> make_plugin_replacement(PluginOrigin origin, const titan_module_impl* impl,
+                                                            void* self) {
+  return std::make_unique<PluginReplacement>(std::make_shared<BoundImpl>(std::move(origin), impl, self));
+}
+
+std::unique_ptr<model::Wrap> make_plugin_wrap(PluginOrigin origin, int32_t where, const titan_module_impl* impl,
+                                              void* self) {
+  return std::make_unique<PluginWrap>(std::make_shared<BoundImpl>(std::move(origin), impl, self), where);
+}
+
+std::unique_ptr<model::Observer> make_plugin_observer(PluginOrigin origin, const titan_observer* observer,
+                                                      void* self) {
+  return std::make_unique<PluginObserver>(std::make_shared<BoundImpl>(std::move(origin), observer, self));
+}
+
+}  // namespace titan::converters

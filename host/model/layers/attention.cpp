@@ -1,0 +1,58 @@
+#include "model/layers/attention.h"
+
+#include <ATen/ops/scaled_dot_product_attention.h>
+
+#include <memory>
+
+#include "base/error.h"
+#include "model/layers/linear.h"
+#include "model/rope.h"
+
+namespace titan::model {
+namespace {
+
+std::unique_ptr<Module> projection(int64_t in, int64_t out, at::ScalarType dtype, double std) {
+  return std::make_unique<Linear>(in, out, dtype, InitRule::normal(0.0, std));
+}
+
+}  // namespace
+
+Attention::Attention(const ModelArgs& args, int64_t layer, double init_std, at::ScalarType dtype)
+    : Module("attention"),
+      n_heads_(args.n_heads),
+      n_kv_heads_(args.kv_heads()),
+      head_dim_(args.head_dim()),
+      wq_(add_child("wq", projection(args.dim, n_heads_ * head_dim_, dtype, 0.02))),
+      wk_(add_child("wk", projection(args.dim, n_kv_heads_ * head_dim_, dtype, 0.02))),
+      wv_(add_child("wv", projection(args.dim, n_kv_heads_ * head_dim_, dtype, 0.02))),
+      wo_(add_child("wo", projection(n_heads_ * head_dim_, args.dim, dtype, init_std))) {
+  set_attribute("dim", static_cast<double>(args.dim));
+  set_attribute("n_heads", static_cast<double>(n_heads_));
+  set_attribute("n_kv_heads", static_cast<double>(n_kv_heads_));
+  set_attribute("head_dim", static_cast<double>(head_dim_));
+  set_attribute("layer", static_cast<double>(layer));
+}
+
+at::Tensor Attention::forward(const CallContext& context, const Inputs& inputs) {
+  for (size_t i = 2; i < inputs.size(); ++i)
+    if (inputs[i].defined())
+      throw usage_error("the stock attention takes no positions and no document ids",
+                        "module '" + fqn() + "'",
+                        "train on packed samples without them, or use a converter that replaces the "
+                        "attention and declares these inputs");
+  const at::Tensor& x = inputs[0];
+  const at::Tensor& rope = inputs[1];
+  const int64_t batch = x.size(0), length = x.size(1);
+  const auto heads = [&](Slot& slot, int64_t count) {
+    return (*slot)(context, {x}).view({batch, length, count, head_dim_});
+  };
+  const at::Tensor q = apply_rope(heads(wq_, n_heads_), rope).transpose(1, 2);
+  const at::Tensor k = apply_rope(heads(wk_, n_kv_heads_), rope).transpose(1, 2);
+  const at::Tensor v = heads(wv_, n_kv_heads_).transpose(1, 2);
+  const at::Tensor mixed = at::scaled_dot_product_attention(
+      q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0.0, /*is_causal=*/true, /*scale=*/std::nullopt,
+      /*enable_gqa=*/n_heads_ != n_kv_heads_);
+  return (*wo_)(context, {mixed.transpose(1, 2).reshape({batch, length, n_heads_ * head_dim_})});
+}
+
+}  // namespace titan::model

@@ -1,0 +1,17 @@
+/// y = x W^T, without a bias.
+#pragma once
+
+#include "model/module.h"
+
+namespace titan::model {
+
+class Linear : public Module {
+ public:
+  /// weight: [out_features, in_features].
+  Linear(int64_t in_features, int64_t out_features, at::ScalarType dtype, InitRule init);
+
+ protected:
+  at::Tensor forward(const CallContext& context, const Inputs& inputs) override;
+};
+
+}  // namespace titan::model

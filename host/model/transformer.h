@@ -1,0 +1,36 @@
+/// The Llama 3 decoder: token ids to logits.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "model/model_args.h"
+#include "model/module.h"
+
+namespace titan::model {
+
+/// Module names: tok_embeddings, layers.N.{attention.{wq,wk,wv,wo}, feed_forward.{w1,w2,w3},
+/// attention_norm, ffn_norm}, norm, output. All are on the meta device until materialize().
+class Transformer : public Module {
+ public:
+  /// Checks `args` and gives every module its name.
+  Transformer(const ModelArgs& args, at::ScalarType dtype);
+
+  const ModelArgs& args() const { return args_; }
+
+ protected:
+  /// tokens: int64 [B, S], S at most max_seq_len; returns logits [B, S, vocab_size].
+  at::Tensor forward(const CallContext& context, const Inputs& inputs) override;
+
+ private:
+  at::Tensor rope(int64_t seq_len, at::Device device);
+
+  ModelArgs args_;
+  Slot* tok_embeddings_;
+  std::vector<Slot*> layers_;
+  Slot* norm_;
+  Slot* output_;
+  at::Tensor rope_;  ///< the longest table asked for so far; derived, so never in a checkpoint
+};
+
+}  // namespace titan::model

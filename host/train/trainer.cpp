@@ -1,0 +1,166 @@
+#include "train/trainer.h"
+
+#include <ATen/Functions.h>
+
+#include <cmath>
+#include <set>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "checkpoint/load_weights.h"
+#include "data/dataset.h"
+#include "model/loss.h"
+#include "optim/clip.h"
+#include "train/model_args.h"
+
+namespace titan::train {
+namespace {
+
+data::DatasetOptions dataset_options(const TrainerOptions& options, int64_t vocab_size) {
+  const config::Training& training = options.config.training;
+  data::DatasetOptions dataset;
+  dataset.dataset = training.dataset;
+  dataset.path = training.dataset_path;
+  dataset.token_dtype = training.token_dtype;
+  dataset.seq_len = training.seq_len;
+  dataset.batch_size = training.local_batch_size;
+  dataset.vocab_size = vocab_size;
+  dataset.data_dir = options.data_dir;
+  return dataset;
+}
+
+/// One process holds the whole global batch; the config has checked that it divides.
+int64_t accumulation_steps(const config::Training& training) {
+  return training.global_batch_size < 0 ? 1 : training.global_batch_size / training.local_batch_size;
+}
+
+optim::AdamOptions adam_options(const config::Optimizer& given) {
+  optim::AdamOptions options;
+  options.kind = optim::parse_adam_kind(given.name);
+  options.lr = given.lr;
+  options.beta1 = given.beta1;
+  options.beta2 = given.beta2;
+  options.eps = given.eps;
+  options.weight_decay = given.weight_decay;
+  return options;
+}
+
+optim::LrScheduleOptions schedule_options(const config::Config& config) {
+  const config::LrScheduler& given = config.lr_scheduler;
+  optim::LrScheduleOptions options;
+  options.total_steps = given.total_steps.value_or(config.training.steps);
+  options.warmup_steps = given.warmup_steps;
+  options.decay_ratio = given.decay_ratio;
+  options.decay_shape = optim::parse_decay_shape(given.decay_type);
+  options.min_lr_factor = given.min_lr_factor;
+  return options;
+}
+
+at::Tensor to_tensor(const std::vector<int64_t>& values, const data::Batch& batch, at::Device device) {
+  return at::tensor(values, at::kLong).view({batch.batch, batch.seq}).to(device);
+}
+
+}  // namespace
+
+Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
+                 const converters::Registry& registry)
+    : options_(std::move(options)) {
+  const config::Config& config = options_.config;
+  const model::TrainSpec& spec = specs.get(config.model.name);
+  args_ = resolve_model_args(spec, config);
+
+  converters_ = std::make_unique<converters::ModelConvertersContainer>(registry, options_.converters,
+                                                                       options_.device.facts);
+  loader_ = data::make_loader(dataset_options(options_, args_.vocab_size));
+  model_ = spec.build(args_, at::kFloat);
+  converters_->convert(*model_);
+  model::materialize(*model_, options_.device.device, static_cast<uint64_t>(config.training.seed));
+  const std::set<std::string> missing = load_initial_weights(spec, args_);
+  optimizer_ = std::make_unique<optim::Optimizer>(optim::trainable_tensors(*model_), adam_options(config.optimizer));
+  optimizer_->register_step_post_hook(
+      [this](int64_t step) { converters_->post_optimizer_hook(*model_, step, &metrics_); });
+  schedule_ = std::make_unique<optim::LrSchedule>(schedule_options(config));
+  for (const std::string& warning : schedule_->warnings()) log_warning(warning);
+  converters_->after_init(*model_,
+                          config.checkpoint.initial_load_path.empty() ? converters::HookReason::kFresh
+                                                                      : converters::HookReason::kLoaded,
+                          missing);
+  accumulation_steps_ = accumulation_steps(config.training);
+  for (const auto& named : model::named_parameters(*model_)) parameter_count_ += named.parameter->tensor.numel();
+}
+
+std::set<std::string> Trainer::load_initial_weights(const model::TrainSpec& spec, const model::ModelArgs& args) {
+  const std::string& path = options_.config.checkpoint.initial_load_path;
+  if (path.empty()) return {};
+  checkpoint::HfNameMap names;
+  std::shared_ptr<model::HfNaming> naming;
+  if (spec.hf_naming) {
+    naming = spec.hf_naming(args);
+    names.native_name = [naming](const std::string& name) { return naming->to_native(name); };
+    names.to_native = [naming](const std::string& name, const at::Tensor& value) {
+      return naming->value_to_native(name, value);
+    };
+  }
+  const checkpoint::LoadReport report =
+      checkpoint::load_weights(*model_, path, spec.hf_naming ? &names : nullptr);
+  log_info("loaded weights from " + path + (report.hugging_face ? " (Hugging Face names)" : ""));
+  for (const std::string& name : report.missing_added)
+    log_info("the checkpoint has no '" + name + "': it keeps its initial value");
+  for (const std::string& name : report.unused_added)
+    log_warning("the checkpoint has '" + name + "', which no applied converter uses");
+  return {report.missing_added.begin(), report.missing_added.end()};
+}
+
+void Trainer::diverged(int64_t step, const std::string& what) const {
+  std::string applied;
+  for (const std::string& name : converters_->instance_names()) applied += (applied.empty() ? "" : ", ") + name;
+  throw Error(ExitStatus::kDiverged, what + " is not finite in step " + std::to_string(step),
+              "step " + std::to_string(step) + (applied.empty() ? "" : ", converters: " + applied),
+              "lower optimizer.lr, warm up longer (lr_scheduler.warmup_steps), or look at the data of this step");
+}
+
+StepResult Trainer::step() {
+  StepResult result;
+  result.step = steps_done_ + 1;
+  result.lr = options_.config.optimizer.lr * schedule_->factor(steps_done_);
+  metrics_.clear();
+
+  // All micro-batches first: the loss is normalised by the valid labels of the whole global batch.
+  std::vector<data::Batch> batches;
+  int64_t valid_labels = 0;
+  for (int64_t i = 0; i < accumulation_steps_; ++i) {
+    batches.push_back(loader_->next());
+    valid_labels += data::count_valid_labels(batches.back().labels);
+    result.tokens += static_cast<int64_t>(batches.back().tokens.size());
+  }
+
+  optimizer_->zero_grad();
+  at::Tensor loss_sum;
+  for (int64_t i = 0; i < accumulation_steps_; ++i) {
+    model::CallContext context;
+    context.step = result.step;
+    context.micro_batch = i;
+    context.training = true;
+    context.metrics = &metrics_;
+    const at::Device device = options_.device.device;
+    const at::Tensor logits = (*model_)(context, {to_tensor(batches[i].tokens, batches[i], device)});
+    const at::Tensor loss =
+        model::cross_entropy(logits, to_tensor(batches[i].labels, batches[i], device), valid_labels);
+    loss.backward();
+    loss_sum = loss_sum.defined() ? loss_sum + loss.detach() : loss.detach();
+  }
+  result.loss = loss_sum.item<double>();
+  // The norm is judged before anything is scaled, and the step taken only if both numbers are sound.
+  const std::vector<at::Tensor> gradients = optimizer_->gradients();
+  result.grad_norm = optim::clip_grad_norm(gradients, options_.config.training.max_norm);
+  if (!std::isfinite(result.loss)) diverged(result.step, "the loss");
+  if (!std::isfinite(result.grad_norm)) diverged(result.step, "the gradient norm");
+
+  optimizer_->set_lr(result.lr);
+  optimizer_->step(result.step);
+  ++steps_done_;
+  result.converter_metrics = metrics_;
+  return result;
+}
+
+}  // namespace titan::train

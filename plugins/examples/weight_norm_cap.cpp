@@ -1,0 +1,64 @@
+/// A converter that works in post_optimizer_hook: max-norm regularisation (Srebro and Shraibman,
+/// COLT 2005). After every optimizer step, and once after init or load, each row of the selected
+/// linear layers' weights is scaled down to at most `max_norm`.
+///
+/// convert() records an observer that does nothing but mark the layers as concerned, so that a
+/// selection without linear layers is an error and not a silent no-op.
+#include <titan/titan_sdk.hpp>
+
+#include <cmath>
+#include <set>
+
+#include "titan_note.h"  // made from weight_norm_cap.json
+
+namespace {
+
+using namespace titan::sdk;  // NOLINT: a plugin is one file with hidden symbols
+
+class Mark final : public Observer {
+ public:
+  void observe(const Call&) override {}
+};
+
+class WeightNormCap {
+ public:
+  explicit WeightNormCap(const Create& create) : max_norm_(create.option<double>("max_norm")) {}
+
+  void convert(const Model& model) {
+    for (const Module& module : model.modules("linear")) {
+      module.observe(std::make_unique<Mark>());
+      weights_.insert(module.fqn() + ".weight");
+    }
+  }
+
+  void post_optimizer_hook(const Hook& hook) const {
+    int64_t capped = 0;
+    for (const std::string& name : weights_) capped += cap_rows(hook.find(name).tensor);
+    hook.metric("capped_rows", static_cast<double>(capped));
+  }
+
+ private:
+  /// Scales rows in place; returns how many were too long.
+  int64_t cap_rows(TensorRef weight) const {
+    const std::vector<int64_t> shape = weight.shape();
+    float* row = weight.data<float>();
+    int64_t capped = 0;
+    for (int64_t i = 0; i < shape[0]; ++i, row += shape[1]) {
+      double sum = 0;
+      for (int64_t j = 0; j < shape[1]; ++j) sum += static_cast<double>(row[j]) * row[j];
+      const double norm = std::sqrt(sum);
+      if (norm <= max_norm_) continue;
+      const auto factor = static_cast<float>(max_norm_ / norm);
+      for (int64_t j = 0; j < shape[1]; ++j) row[j] *= factor;
+      ++capped;
+    }
+    return capped;
+  }
+
+  double max_norm_;
+  std::set<std::string> weights_;
+};
+
+}  // namespace
+
+TITAN_CONVERTERS(converter<WeightNormCap>("weight_norm_cap"))

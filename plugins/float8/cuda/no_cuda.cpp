@@ -1,0 +1,16 @@
+/// Stands in for the CUDA backend where no CUDA compiler was found.
+#include <titan/titan_sdk.hpp>
+
+#include "backend.h"
+
+namespace float8 {
+
+std::unique_ptr<Backend> make_cuda_backend(int32_t) {
+  throw titan::sdk::Error(TITAN_UNSUPPORTED, "this float8.so was built without CUDA",
+                          "build titan where nvcc is found (TITAN_CUDA=ON), or set training.device=cpu and "
+                          "float8.emulate=true");
+}
+
+bool built_with_cuda() { return false; }
+
+}  // namespace float8

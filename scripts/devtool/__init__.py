@@ -1,0 +1,1 @@
+"""What ./dev is made of. Python's standard library only: it must run before anything is installed."""

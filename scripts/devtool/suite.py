@@ -1,0 +1,48 @@
+"""`./dev test`: builds everything and runs CTest; --ci adds sanitizers and fuzzers."""
+from . import build, packages, text
+from .shell import Problem, cores, run, say
+
+CTEST_FAILED = 8  # ctest's own status for failed tests
+SANITIZER_ENV = {"ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
+                 "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
+
+
+def run_all(options):
+    """Returns 0 when every stage passed, 1 when tests failed."""
+    thorough, slow = _take(options, "--ci"), _take(options, "--long")
+    build.ensure(options)
+    text.ensure(options)
+    labels = [] if slow else ["-LE", "^long$"]
+    failed = []
+    if _ctest("release", [*labels, *options.rest]) != 0:
+        failed.append("release")
+    if thorough and not failed:
+        failed += [preset for preset in ("asan", "fuzz") if not _sanitized(preset, options)]
+    if failed:
+        say(f"failed: the {' and '.join(failed)} tests; again with "
+            "./dev test --rerun-failed, one alone with ./dev test -R NAME")
+    return 1 if failed else 0
+
+
+def _take(options, flag):
+    found = flag in options.rest
+    options.rest = [word for word in options.rest if word != flag]
+    return found
+
+
+def _sanitized(preset, options):
+    """Builds a preset whose CMake settings choose the tests, and runs them."""
+    if preset == "fuzz":
+        packages.ensure(packages.FUZZ, options)
+    build.ensure(options, preset)
+    return _ctest(preset, [], SANITIZER_ENV) == 0
+
+
+def _ctest(preset, arguments, extra_env=None):
+    command = ["ctest", "--test-dir", build.folder(preset), "--output-on-failure", "--no-tests=error",
+               "--parallel", cores(), *arguments]
+    status = run(command, env={**build.environment(), **(extra_env or {})})
+    if status not in (0, CTEST_FAILED):
+        raise Problem(f"ctest itself failed (exit status {status})",
+                      "its message is above; arguments that ./dev does not know go to ctest", status=1)
+    return status

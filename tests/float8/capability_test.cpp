@@ -1,0 +1,67 @@
+/// The device table: injected facts in, verdict and wording out.
+#include "capability.h"
+
+#include <gtest/gtest.h>
+
+namespace float8::test {
+namespace {
+
+titan_device_info device(const char* name, int32_t type, int32_t major, int32_t minor, int32_t cublaslt) {
+  auto info = TITAN_SIZED(titan_device_info);
+  info.type = type;
+  info.name = {name, std::char_traits<char>::length(name)};
+  info.capability_major = major;
+  info.capability_minor = minor;
+  info.cublaslt_version = cublaslt;
+  return info;
+}
+
+struct Row {
+  const char* name;
+  int32_t type, major, minor, cublaslt;
+  bool emulate, with_cuda;
+  const char* message;  ///< part of the refusal; null: it can run
+  const char* hint;
+};
+
+TEST(Capability, Table) {
+  const Row rows[] = {
+      {"CPU", TITAN_CPU, 0, 0, 0, false, true,
+       "float8 needs a GPU of compute capability 8.9 or newer; this run is on CPU", "--float8.emulate=true"},
+      {"CPU", TITAN_CPU, 0, 0, 0, true, true, nullptr, nullptr},
+      {"CPU", TITAN_CPU, 0, 0, 0, true, false, nullptr, nullptr},
+      {"NVIDIA A100", TITAN_CUDA, 8, 0, 130100, false, true,
+       "recipe tensorwise needs compute capability 8.9 or newer; NVIDIA A100 has 8.0", "float8.emulate=true"},
+      {"NVIDIA RTX A6000", TITAN_CUDA, 8, 6, 130100, false, true, "NVIDIA RTX A6000 has 8.6", "float8.emulate=true"},
+      {"NVIDIA L4", TITAN_CUDA, 8, 9, 120100, false, true, nullptr, nullptr},
+      {"NVIDIA H100", TITAN_CUDA, 9, 0, 120100, false, true, nullptr, nullptr},
+      {"NVIDIA H100", TITAN_CUDA, 9, 0, 120006, false, true, "needs cuBLASLt 12.1.0 or newer; found 12.0.6",
+       "newer CUDA"},
+      {"NVIDIA H100", TITAN_CUDA, 9, 0, 0, false, true, "none was found", "libcublasLt.so"},
+      {"NVIDIA B200", TITAN_CUDA, 10, 0, 120800, false, true, nullptr, nullptr},
+      {"NVIDIA B200", TITAN_CUDA, 10, 0, 120700, false, true, "needs cuBLASLt 12.8.0 or newer; found 12.7.0",
+       "newer CUDA"},
+      {"NVIDIA RTX 5090", TITAN_CUDA, 12, 0, 130100, false, true, nullptr, nullptr},
+      {"NVIDIA H100", TITAN_CUDA, 9, 0, 130100, false, false, "was built without CUDA and cannot use NVIDIA H100",
+       "TITAN_CUDA=ON"},
+      {"NVIDIA H100", TITAN_CUDA, 9, 0, 130100, true, true, "float8.emulate computes on the CPU", "training.device=cpu"},
+  };
+  for (const Row& row : rows) {
+    const auto refusal = check_device(device(row.name, row.type, row.major, row.minor, row.cublaslt),
+                                      Recipe::kTensorwise, row.emulate, row.with_cuda);
+    const std::string where = std::string(row.name) + " emulate " + (row.emulate ? "on" : "off");
+    ASSERT_EQ(refusal.has_value(), row.message != nullptr) << where << (refusal ? ": " + refusal->message : "");
+    if (!refusal) continue;
+    EXPECT_NE(refusal->message.find(row.message), std::string::npos) << refusal->message;
+    EXPECT_NE(refusal->hint.find(row.hint), std::string::npos) << refusal->hint;
+  }
+}
+
+TEST(Capability, RecipesAreFoundByName) {
+  EXPECT_EQ(find_recipe("tensorwise"), Recipe::kTensorwise);
+  EXPECT_EQ(find_recipe("rowwis"), std::nullopt);
+  EXPECT_EQ(recipe_name(Recipe::kTensorwise), "tensorwise");
+}
+
+}  // namespace
+}  // namespace float8::test

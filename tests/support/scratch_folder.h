@@ -1,0 +1,71 @@
+/// A folder of its own for one test, removed at the end, and small helpers around files and errors.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace titan::test {
+
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "titan-test-XXXXXX").string();
+    if (!mkdtemp(pattern.data())) throw std::runtime_error("cannot make " + pattern);
+    path_ = pattern;
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
+
+  /// Writes the bytes and returns the path; folders on the way are made.
+  std::filesystem::path write(std::string_view name, std::string_view bytes) const {
+    const std::filesystem::path file = path_ / name;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary).write(bytes.data(),
+                                                static_cast<std::streamsize>(bytes.size()));
+    return file;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline std::string read_file(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// Runs `action`, expects a titan::Error of that status with a hint whose rendering holds every
+/// one of `parts`.
+template <class Action>
+void expect_error(ExitStatus status, std::initializer_list<std::string_view> parts, Action action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    const std::string text = error.render();
+    EXPECT_EQ(static_cast<int>(error.status()), static_cast<int>(status)) << text;
+    EXPECT_FALSE(error.hint().empty()) << text;
+    for (const std::string_view part : parts)
+      EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is missing in:\n" << text;
+    return;
+  } catch (const std::exception& error) {
+    FAIL() << "another exception: " << error.what();
+  }
+  FAIL() << "nothing was thrown";
+}
+
+}  // namespace titan::test
