@@ -63,13 +63,15 @@ void ElfReader::read_dynamic(uint64_t offset, uint64_t size) {
 uint64_t ElfReader::gnu_hash_count() const {
   const auto start = offset_of(gnu_hash_);
   if (gnu_hash_ == 0 || !start) return 0;
-  const auto buckets = at<uint32_t>(*start), first = at<uint32_t>(*start + 4), bloom = at<uint32_t>(*start + 8);
+  const auto buckets = at<uint32_t>(*start), first = at<uint32_t>(*start + 4),
+             bloom = at<uint32_t>(*start + 8);
   if (!buckets || !first || !bloom) return 0;
   const uint64_t bucket_at = *start + 16 + uint64_t{*bloom} * 8;
   const uint64_t chain_at = bucket_at + uint64_t{*buckets} * 4;
   if (!fits(bucket_at, uint64_t{*buckets} * 4)) return 0;
   uint64_t last = 0;
-  for (uint64_t i = 0; i < *buckets; ++i) last = std::max<uint64_t>(last, *at<uint32_t>(bucket_at + 4 * i));
+  for (uint64_t i = 0; i < *buckets; ++i)
+    last = std::max<uint64_t>(last, *at<uint32_t>(bucket_at + 4 * i));
   if (last < *first) return *first;
   // The chain of the last bucket ends at an entry whose lowest bit is set.
   for (;; ++last) {
@@ -91,7 +93,8 @@ uint64_t ElfReader::symbol_count() const {
 void ElfReader::read_symbols() {
   const auto start = offset_of(symtab_);
   if (symtab_ == 0 || !start) return;
-  const uint64_t count = std::min<uint64_t>(symbol_count(), (bytes_.size() - *start) / sizeof(Elf64_Sym));
+  const uint64_t count =
+      std::min<uint64_t>(symbol_count(), (bytes_.size() - *start) / sizeof(Elf64_Sym));
   for (uint64_t i = 1; i < count; ++i) {
     const auto symbol = at<Elf64_Sym>(*start + i * sizeof(Elf64_Sym));
     const int binding = ELF64_ST_BIND(symbol->st_info);

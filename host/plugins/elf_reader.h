@@ -62,7 +62,8 @@ class ElfReader {
   Elf64_Ehdr header_{};
   std::vector<Elf64_Phdr> loads_;
   // Addresses from the dynamic section; 0: absent.
-  uint64_t strtab_ = 0, strsz_ = 0, symtab_ = 0, hash_ = 0, gnu_hash_ = 0, verneed_ = 0, verneed_count_ = 0;
+  uint64_t strtab_ = 0, strsz_ = 0, symtab_ = 0, hash_ = 0, gnu_hash_ = 0, verneed_ = 0,
+           verneed_count_ = 0;
   uint64_t verdef_ = 0, verdef_count_ = 0;
   std::optional<uint64_t> strtab_offset_;
   uint64_t section_symbols_ = 0;  // entries of the section SHT_DYNSYM

@@ -1,5 +1,5 @@
-/// The type of every field of every struct that crosses, signatures of functions included, frozen at
-/// API level 1: sizes alone would not notice a changed callback.
+/// The type of every field of every struct that crosses, signatures of functions included, frozen
+/// at API level 1: sizes alone would not notice a changed callback.
 #include <titan/ext/torch_tensor.h>
 #include <titan/titan_sdk.h>
 
@@ -129,7 +129,7 @@ TYPE(titan_host, struct_size, uint32_t);
 TYPE(titan_host, api_level, uint32_t);
 TYPE(titan_host, set_error,
      titan_status (*)(titan_status status, titan_string message, titan_string hint));
-TYPE(titan_host, get_extension, const void * (*)(titan_string id));
+TYPE(titan_host, get_extension, const void *(*)(titan_string id));
 TYPE(titan_host, log, void (*)(int32_t level, titan_string message));
 TYPE(titan_host, registrar_note,
      titan_status (*)(titan_registrar *, const void *json, uint64_t size));
@@ -156,7 +156,8 @@ TYPE(titan_host, model_parameter,
 TYPE(titan_host, record_replace,
      titan_status (*)(titan_model *, uint64_t module, const titan_module_impl *impl, void *self));
 TYPE(titan_host, record_wrap,
-     titan_status (*)(titan_model *, uint64_t module, int32_t where, const titan_module_impl *impl, void *self));
+     titan_status (*)(titan_model *, uint64_t module, int32_t where, const titan_module_impl *impl,
+                      void *self));
 TYPE(titan_host, record_observe,
      titan_status (*)(titan_model *, uint64_t module, const titan_observer *observer, void *self));
 TYPE(titan_host, record_parameter,
@@ -166,7 +167,8 @@ TYPE(titan_host, record_buffer,
 TYPE(titan_host, record_freeze,
      titan_status (*)(titan_model *, uint64_t module, titan_string parameter));
 TYPE(titan_host, record_tie,
-     titan_status (*)(titan_model *, uint64_t module, titan_string parameter, uint64_t other, titan_string other_parameter));
+     titan_status (*)(titan_model *, uint64_t module, titan_string parameter, uint64_t other,
+                      titan_string other_parameter));
 TYPE(titan_host, record_keep,
      titan_status (*)(titan_model *, uint64_t module, titan_string reason));
 TYPE(titan_host, call_info, titan_status (*)(titan_call *, titan_call_info *out));
@@ -184,7 +186,8 @@ TYPE(titan_host, call_metric, titan_status (*)(titan_call *, titan_string name, 
 TYPE(titan_host, tensor_info, titan_status (*)(const titan_tensor *, titan_tensor_info *out));
 TYPE(titan_host, tensor_dl, titan_status (*)(titan_tensor *, const titan_dl_tensor **borrowed));
 TYPE(titan_host, tensor_empty,
-     titan_status (*)(titan_dl_device device, titan_dl_dtype dtype, int32_t ndim, const int64_t *shape, titan_tensor **owned));
+     titan_status (*)(titan_dl_device device, titan_dl_dtype dtype, int32_t ndim,
+                      const int64_t *shape, titan_tensor **owned));
 TYPE(titan_host, tensor_from_dl,
      titan_status (*)(titan_dl_managed_tensor *owned, titan_tensor **out));
 TYPE(titan_host, tensor_release, void (*)(titan_tensor *owned));
