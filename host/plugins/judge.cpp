@@ -61,7 +61,7 @@ void elf_gate(const ElfFile& elf) {
   switch (elf.problem) {
     case ElfProblem::kNone: break;
     case ElfProblem::kNotElf:
-      skip(elf.problem_text, "plugins are ELF shared objects; a linker script or text file is not one",
+      skip("is " + elf.problem_text, "plugins are ELF shared objects; a linker script or text file is not one",
            Rule::kLoadable);
     case ElfProblem::kOtherClass:
     case ElfProblem::kOtherEndian:

@@ -78,7 +78,7 @@ ReportJson plugin_json(const JudgedPlugin& judged) {
   return out;
 }
 
-std::string dump_report(const ReportJson& json) { return json.dump(2) + "\n"; }
+std::string dump_report(const ReportJson& json) { return json.dump(2); }
 
 void append_options(const config::ConverterSchema& converter, std::string& text) {
   if (converter.options.empty()) return;

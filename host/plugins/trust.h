@@ -11,7 +11,7 @@
 
 namespace titan::plugins {
 
-/// "stop" or "warn", with the cure.
+/// A predicate ("is group-writable"), whether it is a reason to refuse, and the cure.
 struct TrustFinding {
   bool refuse = false;
   std::string text;
