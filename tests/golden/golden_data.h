@@ -1,9 +1,8 @@
 /// Reads golden folders: JSON, safetensors, tokens. Every size and rate comes from their files.
 #pragma once
 
-#include <ATen/Functions.h>
+#include <ATen/core/TensorBody.h>
 
-#include <bit>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -15,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/safetensors.h"
 #include "model/model_args.h"
 
 namespace titan::test {
@@ -45,26 +45,11 @@ class GoldenFolder {
     return lines;
   }
 
-  /// All tensors of a safetensors file of float32 and int32.
+  /// All tensors of a safetensors file.
   std::map<std::string, at::Tensor> tensors(const std::string& file) const {
-    static_assert(std::endian::native == std::endian::little);
-    const std::string all = bytes(file);
-    uint64_t header_size = 0;
-    std::copy_n(all.data(), sizeof header_size, reinterpret_cast<char*>(&header_size));
-    const auto header = nlohmann::json::parse(all.substr(sizeof header_size, header_size));
+    const checkpoint::SafetensorsReader reader(path_ / file);
     std::map<std::string, at::Tensor> result;
-    for (const auto& [name, entry] : header.items()) {
-      if (name == "__metadata__") continue;
-      const std::string dtype = entry.at("dtype");
-      if (dtype != "F32" && dtype != "I32") throw std::runtime_error(name + " is " + dtype);
-      at::Tensor tensor = at::empty(entry.at("shape").get<std::vector<int64_t>>(),
-                                    dtype == "F32" ? at::kFloat : at::kInt);
-      const size_t begin = entry.at("data_offsets").at(0), end = entry.at("data_offsets").at(1);
-      if (end - begin != tensor.nbytes()) throw std::runtime_error(name + " has another size");
-      std::copy_n(all.data() + sizeof header_size + header_size + begin, end - begin,
-                  static_cast<char*>(tensor.mutable_data_ptr()));
-      result[name] = tensor;
-    }
+    for (const auto& entry : reader.tensors()) result[entry.name] = reader.tensor(entry.name);
     return result;
   }
 

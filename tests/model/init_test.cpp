@@ -3,9 +3,12 @@
 
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "model/layers/linear.h"
 #include "model/module.h"
@@ -15,7 +18,7 @@
 namespace titan::model {
 namespace {
 
-using test::expect_error_with;
+using test::expect_error;
 
 ModelArgs tiny(int64_t layers = 2) {
   return {.dim = 32, .n_layers = layers, .n_heads = 4, .n_kv_heads = 2, .vocab_size = 64,
@@ -126,15 +129,15 @@ TEST(Materialize, CopiesFollowChainsAndRefuseCircles) {
   Transformer circle(tiny(), at::kFloat);
   circle.attach_parameter("c/one", copy_of("c/two", {4}, "c/one"));
   circle.attach_parameter("c/two", copy_of("c/one", {4}, "c/two"));
-  expect_error_with(ExitStatus::kUsage, {"c/one", "copies itself"},
+  expect_error(ExitStatus::kUsage, {"c/one", "copies itself"},
                     [&] { materialize(circle, at::kCPU, 0); });
   Transformer missing(tiny(), at::kFloat);
   missing.attach_parameter("c/one", copy_of("outputs.weight", {4}, "c/one"));
-  expect_error_with(ExitStatus::kUsage, {"'outputs.weight'", "no parameter"},
+  expect_error(ExitStatus::kUsage, {"'outputs.weight'", "no parameter"},
                     [&] { materialize(missing, at::kCPU, 0); });
   Transformer shape(tiny(), at::kFloat);
   shape.attach_parameter("c/one", copy_of("output.weight", {4}, "c/one"));
-  expect_error_with(ExitStatus::kUsage, {"another shape"},
+  expect_error(ExitStatus::kUsage, {"another shape"},
                     [&] { materialize(shape, at::kCPU, 0); });
 }
 
@@ -211,11 +214,11 @@ TEST(Draw, UniformFillsItsInterval) {
 }
 
 TEST(Draw, BadRulesAreRefused) {
-  expect_error_with(ExitStatus::kUsage, {"kaiming_uniform", "'w'"},
+  expect_error(ExitStatus::kUsage, {"kaiming_uniform", "'w'"},
                     [] { draw({InitRule::Kind::kKaimingUniform}, {8}, 0, "w"); });
-  expect_error_with(ExitStatus::kUsage, {"-1", "deviation"},
+  expect_error(ExitStatus::kUsage, {"-1", "deviation"},
                     [] { draw(InitRule::normal(0.0, -1.0), {8}, 0, "w"); });
-  expect_error_with(ExitStatus::kUsage, {"bounds"},
+  expect_error(ExitStatus::kUsage, {"bounds"},
                     [] { draw(InitRule::trunc_normal(0.0, 1.0, 2.0, 1.0), {8}, 0, "w"); });
 }
 

@@ -1,6 +1,7 @@
 /// Layers: formulas, gradients, and that children are called through their slots.
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,7 +19,7 @@
 namespace titan::model {
 namespace {
 
-using test::expect_error_with;
+using test::expect_error;
 using test::expect_gradients_match;
 
 at::Tensor wave(at::IntArrayRef shape, double phase, at::ScalarType dtype = at::kDouble) {
@@ -147,9 +148,9 @@ TEST(Attention, RefusesInputsThatItDoesNotUse) {
   const auto block = ready<Block>(small_args(), 0, at::kFloat);
   const at::Tensor x = wave({1, 3, 16}, 0.0, at::kFloat), rope = rope_table(3, 4, 500000.0, {});
   const at::Tensor ids = at::zeros({1, 3}, at::kLong);
-  expect_error_with(ExitStatus::kUsage, {"positions", "m.attention"},
+  expect_error(ExitStatus::kUsage, {"positions", "m.attention"},
                     [&] { (*block)({}, {x, rope, ids}); });
-  expect_error_with(ExitStatus::kUsage, {"document ids", "m.attention"},
+  expect_error(ExitStatus::kUsage, {"document ids", "m.attention"},
                     [&] { (*block)({}, {x, rope, at::Tensor(), ids}); });
   EXPECT_TRUE((*block)({}, {x, rope, at::Tensor(), at::Tensor()}).defined());
 }

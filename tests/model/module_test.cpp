@@ -11,7 +11,7 @@
 namespace titan::model {
 namespace {
 
-using test::expect_error_with;
+using test::expect_error;
 
 std::unique_ptr<Linear> linear(int64_t in, int64_t out, double value = 1.0) {
   return std::make_unique<Linear>(in, out, at::kFloat, InitRule::constant(value));
@@ -81,7 +81,8 @@ class Doubled : public Replacement {
 
 TEST(Module, WrapsNestAndObserversSeeTheOutside) {
   auto module = linear(2, 1);
-  materialize(*(module->assign_names("m"), module.get()), at::kCPU, 0);
+  module->assign_names("m");
+  materialize(*module, at::kCPU, 0);
   std::vector<std::string> log;
   module->add_wrap(std::make_unique<LoggedWrap>("inner", log, 1, 10));
   module->add_wrap(std::make_unique<LoggedWrap>("outer", log, 100, 2));
@@ -113,7 +114,7 @@ TEST(Module, ReplacementUsesTheParametersOfTheModule) {
   pair.second->drop_caches();
   EXPECT_TRUE(dropped);
   EXPECT_EQ(log, std::vector<std::string>{"drop w"});
-  expect_error_with(ExitStatus::kInternal, {"replaced twice", "inner.0"}, [&] {
+  expect_error(ExitStatus::kInternal, {"replaced twice", "inner.0"}, [&] {
     pair.second->set_replacement(std::make_unique<Doubled>(dropped));
   });
 }
@@ -125,9 +126,9 @@ TEST(Module, SlotExchangeTakesEffectAndKeepsTheName) {
   materialize(pair, at::kCPU, 0);
   const at::Tensor y = pair({}, {at::ones({1, 2})});
   EXPECT_EQ(y.sum().item<int>(), 2 * 2 * 10);
-  expect_error_with(ExitStatus::kUsage, {"'pair'", "'linear'", "inner.0"},
+  expect_error(ExitStatus::kUsage, {"'pair'", "'linear'", "inner.0"},
                     [&] { pair.second.exchange(std::make_unique<Pair>()); });
-  expect_error_with(ExitStatus::kInternal, {"cannot be emptied"},
+  expect_error(ExitStatus::kInternal, {"cannot be emptied"},
                     [&] { pair.second.exchange(nullptr); });
 }
 
@@ -141,7 +142,7 @@ TEST(Module, NamesFindAndVisit) {
   std::vector<std::string> visited;
   visit_modules(pair, [&](Module& module) { visited.push_back(module.fqn()); });
   EXPECT_EQ(visited, (std::vector<std::string>{"", "first", "inner.0"}));
-  expect_error_with(ExitStatus::kInternal, {"'bias'", "inner.0"},
+  expect_error(ExitStatus::kInternal, {"'bias'", "inner.0"},
                     [&] { pair.second->parameter("bias"); });
 }
 
@@ -171,7 +172,7 @@ TEST(Module, AddedParametersAndBuffersHaveTheirOwnNamesOnDisk) {
   EXPECT_EQ(names, (std::vector<std::string>{"first.weight", "lora/first.a", "inner.0.weight"}));
   ASSERT_EQ(named_buffers(pair).size(), 1u);
   EXPECT_EQ(named_buffers(pair)[0].fqn, "first.lora/b");
-  expect_error_with(ExitStatus::kInternal, {"'lora/b' is taken", "first"},
+  expect_error(ExitStatus::kInternal, {"'lora/b' is taken", "first"},
                     [&] { pair.first->attach_parameter("lora/b", added); });
 }
 
@@ -179,9 +180,9 @@ TEST(Module, InputsAreChecked) {
   auto module = linear(2, 2);
   module->assign_names("wq");
   materialize(*module, at::kCPU, 0);
-  expect_error_with(ExitStatus::kInternal, {"input 'x' is missing", "'wq' (linear)"},
+  expect_error(ExitStatus::kInternal, {"input 'x' is missing", "'wq' (linear)"},
                     [&] { (*module)({}, {}); });
-  expect_error_with(ExitStatus::kInternal, {"got 2 inputs", "at most 1"},
+  expect_error(ExitStatus::kInternal, {"got 2 inputs", "at most 1"},
                     [&] { (*module)({}, {at::ones({2}), at::ones({2})}); });
 }
 

@@ -8,7 +8,7 @@
 namespace titan::model {
 namespace {
 
-using test::expect_error_with;
+using test::expect_error;
 
 TrainSpec named_spec(const std::string& name) {
   TrainSpec spec = llama3_train_spec();
@@ -32,9 +32,9 @@ TEST(TrainSpec, UnknownNamesGetSuggestions) {
   TrainSpecRegistry registry;
   registry.add(llama3_train_spec());
   registry.freeze();
-  expect_error_with(ExitStatus::kUsage, {"'lama3'", "did you mean 'llama3'", "model.name"},
+  expect_error(ExitStatus::kUsage, {"'lama3'", "did you mean 'llama3'", "model.name"},
                     [&] { registry.get("lama3"); });
-  expect_error_with(ExitStatus::kUsage,
+  expect_error(ExitStatus::kUsage,
                     {"'debug_model'", "did you mean 'debugmodel'", "8B, 70B, 405B", "model.flavor"},
                     [&] { registry.get("llama3").flavor("debug_model"); });
 }
@@ -42,24 +42,24 @@ TEST(TrainSpec, UnknownNamesGetSuggestions) {
 TEST(TrainSpec, RegistrationEndsWithFreezing) {
   TrainSpecRegistry registry;
   registry.add(named_spec("a"));
-  expect_error_with(ExitStatus::kInternal, {"before it is frozen"}, [&] { registry.get("a"); });
+  expect_error(ExitStatus::kInternal, {"before it is frozen"}, [&] { registry.get("a"); });
   registry.add(named_spec("b"));
   registry.freeze();
   EXPECT_EQ(registry.names(), (std::vector<std::string>{"a", "b"}));
-  expect_error_with(ExitStatus::kUsage, {"frozen", "'c'"}, [&] { registry.add(named_spec("c")); });
+  expect_error(ExitStatus::kUsage, {"frozen", "'c'"}, [&] { registry.add(named_spec("c")); });
 }
 
 TEST(TrainSpec, DuplicatesAndHalfSpecsAreRefused) {
   TrainSpecRegistry registry;
   registry.add(named_spec("a"));
-  expect_error_with(ExitStatus::kUsage, {"'a'", "registered already"},
+  expect_error(ExitStatus::kUsage, {"'a'", "registered already"},
                     [&] { registry.add(named_spec("a")); });
   TrainSpec twice = named_spec("b");
   twice.flavors.push_back({"8B", {}});
-  expect_error_with(ExitStatus::kUsage, {"'8B'", "twice"}, [&] { registry.add(twice); });
+  expect_error(ExitStatus::kUsage, {"'8B'", "twice"}, [&] { registry.add(twice); });
   TrainSpec half = named_spec("c");
   half.build = nullptr;
-  expect_error_with(ExitStatus::kUsage, {"'c'", "build"}, [&] { registry.add(half); });
+  expect_error(ExitStatus::kUsage, {"'c'", "build"}, [&] { registry.add(half); });
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "model/transformer.h"
 
 #include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -14,7 +15,7 @@
 namespace titan::model {
 namespace {
 
-using test::expect_error_with;
+using test::expect_error;
 
 ModelArgs args_of(const std::string& name) {
   for (const Flavor& flavor : llama3_flavors())
@@ -130,9 +131,9 @@ TEST(Transformer, SequencesBeyondTheModelAreRefused) {
   args.max_seq_len = 8;
   Transformer model(args, at::kFloat);
   materialize(model, at::kCPU, 0);
-  expect_error_with(ExitStatus::kUsage, {"9 tokens", "8", "model.max_seq_len"},
+  expect_error(ExitStatus::kUsage, {"9 tokens", "8", "model.max_seq_len"},
                     [&] { model({}, {at::zeros({1, 9}, at::kLong)}); });
-  expect_error_with(ExitStatus::kInternal, {"int64"},
+  expect_error(ExitStatus::kInternal, {"int64"},
                     [&] { model({}, {at::zeros({1, 4}, at::kInt)}); });
 }
 
@@ -140,7 +141,7 @@ TEST(ModelArgs, ImpossibleSizesAreRefused) {
   const auto refused = [](const char* key, auto change) {
     ModelArgs args = args_of("debugmodel");
     change(args);
-    expect_error_with(ExitStatus::kUsage, {key}, [&] { Transformer(args, at::kFloat); });
+    expect_error(ExitStatus::kUsage, {key}, [&] { Transformer(args, at::kFloat); });
   };
   refused("model.dim", [](ModelArgs& args) { args.dim = 250; });
   refused("model.dim", [](ModelArgs& args) { args.dim = 16 * 15; });

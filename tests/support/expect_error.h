@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <exception>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -14,8 +15,7 @@ namespace titan::test {
 /// Runs `action`, expects a titan::Error of that status whose rendering holds every one of `parts`;
 /// unless the status is kInternal it must have a hint.
 template <class Action>
-void expect_error_with(ExitStatus status, std::initializer_list<std::string_view> parts,
-                       Action action) {
+void expect_error(ExitStatus status, std::initializer_list<std::string_view> parts, Action action) {
   try {
     action();
   } catch (const Error& error) {
@@ -27,6 +27,8 @@ void expect_error_with(ExitStatus status, std::initializer_list<std::string_view
     for (const std::string_view part : parts)
       EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is missing in:\n" << text;
     return;
+  } catch (const std::exception& error) {
+    FAIL() << "another exception: " << error.what();
   }
   FAIL() << "nothing was thrown";
 }
