@@ -28,12 +28,12 @@ std::vector<CallArgument> make_arguments(const BoundImpl& bound, const model::In
   arguments.reserve(inputs.size() + 1 + bound.parameters.size() + bound.buffers.size());
   for (size_t i = 0; i < bound.inputs.size(); ++i)
     if (i < inputs.size() && inputs[i].defined())
-      arguments.push_back({bound.inputs[i].first, inputs[i], 0, true, false, {}});
-  if (output) arguments.push_back({"y", *output, 0, true, false, {}});
+      arguments.push_back({bound.inputs[i].first, inputs[i], 0, true});
+  if (output) arguments.push_back({"y", *output, 0, true});
   for (const auto& [name, parameter] : bound.parameters)
-    arguments.push_back({name, parameter->tensor, parameter->version, true, false, {}});
+    arguments.push_back({name, parameter->tensor, parameter->version, true});
   for (const auto& [name, buffer] : bound.buffers)
-    arguments.push_back({name, buffer->tensor, 0, false, false, {}});
+    arguments.push_back({name, buffer->tensor, 0, false});
   for (CallArgument& argument : arguments)
     argument.needs_grad = argument.differentiable && argument.tensor.requires_grad();
   return arguments;
@@ -126,7 +126,8 @@ struct PluginFunction : torch::autograd::Function<PluginFunction> {
     variable_list result;
     for (size_t i = 0; i < call.arguments.size(); ++i) {
       const CallArgument& argument = call.arguments[i];
-      if (argument.needs_grad) check_grad(*request.bound, request, i, argument.grad);
+      if (argument.needs_grad && (argument.grad.defined() || !argument.may_lack_grad))
+        check_grad(*request.bound, request, i, argument.grad);
       result.push_back(argument.needs_grad ? argument.grad : at::Tensor());
     }
     result.emplace_back();  // the request itself takes no gradient
@@ -195,6 +196,19 @@ at::Tensor run_impl(std::shared_ptr<const BoundImpl> bound, const model::CallCon
   return output;
 }
 
+/// A wrap is about one tensor (`subject`) and what it adds; it need not say that it does not depend
+/// on the rest. A replacement stands for the whole module and must set every gradient.
+std::vector<CallArgument> wrap_arguments(const BoundImpl& bound, const model::Inputs& inputs,
+                                         const at::Tensor* output, std::string_view subject) {
+  std::vector<CallArgument> arguments = make_arguments(bound, inputs, output);
+  for (CallArgument& argument : arguments) argument.may_lack_grad = argument.name != subject;
+  for (const auto& [name, parameter] : bound.parameters)
+    if (!parameter->stored_as.empty())
+      for (CallArgument& argument : arguments)
+        if (argument.name == name) argument.may_lack_grad = false;
+  return arguments;
+}
+
 void refuse_unknown_inputs(const BoundImpl& bound, const model::Inputs& inputs) {
   const uint32_t flags = bound.impl->flags;
   for (size_t i = 0; i < inputs.size() && i < bound.inputs.size(); ++i) {
@@ -231,13 +245,14 @@ class PluginWrap final : public model::Wrap, public Bindable {
   PluginWrap(std::shared_ptr<BoundImpl> bound, int32_t where) : bound_(std::move(bound)), where_(where) {}
   void before(model::Module&, const model::CallContext& context, model::Inputs& inputs) override {
     if (where_ != TITAN_WRAP_BEFORE) return;
-    inputs[0] = run_impl(bound_, context, bound_->inputs.at(0).first, make_arguments(*bound_, inputs, nullptr),
+    const std::string& subject = bound_->inputs.at(0).first;
+    inputs[0] = run_impl(bound_, context, subject, wrap_arguments(*bound_, inputs, nullptr, subject),
                          facts_of(inputs[0]));
   }
   at::Tensor after(model::Module&, const model::CallContext& context, const model::Inputs& inputs,
                    at::Tensor output) override {
     if (where_ != TITAN_WRAP_AFTER) return output;
-    return run_impl(bound_, context, "y", make_arguments(*bound_, inputs, &output), facts_of(output));
+    return run_impl(bound_, context, "y", wrap_arguments(*bound_, inputs, &output, "y"), facts_of(output));
   }
   void drop() override {
     if (bound_->impl->drop) bound_->impl->drop(bound_->self);
