@@ -23,7 +23,7 @@ struct CallArgument {
   bool differentiable = false;
   bool needs_grad = false;
   bool may_lack_grad = false;  ///< backward need not set it: no gradient means zero
-  at::Tensor grad;  ///< backward: what the plugin set
+  at::Tensor grad = {};  ///< backward: what the plugin set
 };
 
 }  // namespace titan::converters
