@@ -1,10 +1,9 @@
-# Finds a CUDA compiler: the toolkit, or the nvcc wheels of PyPI in the environment ./dev makes.
+# Finds a CUDA compiler: TITAN_NVCC, an installed toolkit, or the nvcc wheels that ./dev unpacks.
 # Sets TITAN_HAVE_CUDA. Without one, or with -DTITAN_CUDA=OFF, everything but device code builds.
 set(TITAN_HAVE_CUDA FALSE)
 if(TITAN_CUDA)
-  file(GLOB _wheel_nvcc ${PROJECT_SOURCE_DIR}/.titan/venv/lib/python3*/site-packages/nvidia/cu13/bin/nvcc)
   find_program(TITAN_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATH_SUFFIXES bin
-               PATHS /usr/local/cuda/bin ${_wheel_nvcc})
+               PATHS /usr/local/cuda ${PROJECT_SOURCE_DIR}/.titan/cuda/nvidia/cu13)
   if(TITAN_NVCC)
     set(CMAKE_CUDA_COMPILER ${TITAN_NVCC} CACHE FILEPATH "")
     # Why 17: CMake 3.25 does not know how to ask CUDA 13 for C++20.
@@ -17,6 +16,6 @@ if(TITAN_CUDA)
     enable_language(CUDA)
     set(TITAN_HAVE_CUDA TRUE)
   else()
-    message(STATUS "No CUDA compiler: device code is left out (install the toolkit or run ./dev build --cuda)")
+    message(STATUS "No CUDA compiler: device code is left out (./dev build fetches one)")
   endif()
 endif()

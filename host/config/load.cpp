@@ -66,6 +66,10 @@ void read_file(LoadedConfig& config, const std::filesystem::path& path) {
       read_section(config, key.text, root.items[i]);
       continue;
     }
+    if (is_section(key.text))
+      throw usage_error("section '" + key.text + "' must be nested", key.where,
+                        "write '" + key.text.substr(key.text.find('.') + 1) + ":' inside '" +
+                            key.text.substr(0, key.text.find('.')) + "'");
     if (const Node::Kind kind = root.items[i].kind;
         kind != Node::Kind::kMap && kind != Node::Kind::kNull)
       throw usage_error("'" + key.text + "' is no section", key.where,
@@ -87,10 +91,19 @@ bool is_flag_field(const std::string& target, const std::string& key) {
   return field != nullptr && field->option.type == OptionType::kBool;
 }
 
+bool is_any_field(const std::string& target, const std::string& key) {
+  return find_field(section_of(target), key) != nullptr;
+}
+
 void apply_override(LoadedConfig& config, Override override) {
   if (find_field(section_of(override.target), override.key) == nullptr)
     undo_negation(override, is_flag_field);
   const std::string section = section_of(override.target);
+  if (section.empty() && undo_negation(override, is_any_field)) {
+    const std::string name = section_of(override.target) + "." + override.key;
+    throw usage_error(name + " is no flag that could be switched off", override.value.where,
+                      "write --" + name + "=VALUE");
+  }
   if (section.empty()) {
     config.converter_overrides.push_back(std::move(override));
     return;

@@ -181,6 +181,46 @@ std::pair<size_t, size_t> line_and_column(const std::string& text, size_t positi
   return {line, line_start == std::string::npos ? position + 1 : position - line_start};
 }
 
+/// The parser's words for the commonest mistakes, in the user's terms.
+std::string syntax_problem(const std::string& message) {
+  if (message == YAML::ErrorMsg::END_OF_MAP_FLOW) return "there is a '{' that is never closed";
+  if (message == YAML::ErrorMsg::END_OF_SEQ_FLOW) return "there is a '[' that is never closed";
+  if (message == YAML::ErrorMsg::END_OF_MAP) return "another 'key: value' was expected here";
+  if (message == YAML::ErrorMsg::END_OF_SEQ) return "another '- item' was expected here";
+  if (message == YAML::ErrorMsg::MAP_VALUE) return "a ':' cannot stand here";
+  return message;
+}
+
+bool has_tab_indentation(const std::string& text) {
+  for (size_t start = 0; start < text.size(); start = text.find('\n', start) + 1) {
+    const size_t first = std::min(text.find_first_not_of(" \t", start), text.size());
+    if (std::find(text.begin() + static_cast<std::ptrdiff_t>(start),
+                  text.begin() + static_cast<std::ptrdiff_t>(first), '\t') !=
+        text.begin() + static_cast<std::ptrdiff_t>(first))
+      return true;
+    if (text.find('\n', start) == std::string::npos) break;
+  }
+  return false;
+}
+
+Error broken_yaml(const YAML::Exception& error, const std::string& text,
+                  const NodeBuilder& builder) {
+  YAML::Mark mark = error.mark;
+  // What is missing at the end is reported behind the text, and behind what was put there.
+  const size_t last = text.find_last_not_of(" \t\r\n");
+  if (last != std::string::npos && !mark.is_null()) {
+    const auto [line, column] = line_and_column(text, last);
+    if (static_cast<size_t>(mark.line) >= line) {
+      mark.line = static_cast<int>(line) - 1;
+      mark.column = static_cast<int>(column) - 1;
+    }
+  }
+  const std::string tabs =
+      has_tab_indentation(text) ? "indent with spaces, not tabs; " : "check the indentation; ";
+  return usage_error("broken YAML: " + syntax_problem(error.msg), builder.place(mark),
+                     tabs + kYamlHint);
+}
+
 Node parse_document(const std::string& text, NodeBuilder& builder) {
   std::string body = text.rfind("\xEF\xBB\xBF", 0) == 0 ? text.substr(3) : text;
   body += std::string("\n#") + kEndOfText + "\n";
@@ -190,7 +230,7 @@ Node parse_document(const std::string& text, NodeBuilder& builder) {
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& error) {
-    throw usage_error("broken YAML: " + error.msg, builder.place(error.mark), kYamlHint);
+    throw broken_yaml(error, text, builder);
   }
   return builder.take_root();
 }

@@ -12,13 +12,13 @@ struct ModelArgs {
   int64_t dim = 4096;
   int64_t n_layers = 32;
   int64_t n_heads = 32;
-  std::optional<int64_t> n_kv_heads;  ///< as many as n_heads if not given
+  std::optional<int64_t> n_kv_heads = std::nullopt;  ///< as many as n_heads if not given
   int64_t vocab_size = 128256;
   int64_t multiple_of = 256;  ///< the feed-forward width is rounded up to a multiple of it
-  std::optional<double> ffn_dim_multiplier;
+  std::optional<double> ffn_dim_multiplier = std::nullopt;
   double norm_eps = 1e-5;
   double rope_theta = 500000.0;
-  RopeScaling rope_scaling;
+  RopeScaling rope_scaling = {};
   int64_t max_seq_len = 131072;
   /// Initial deviation of residual projections by the layer's own depth (else by n_layers).
   bool depth_init = true;

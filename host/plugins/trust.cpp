@@ -41,25 +41,29 @@ void TrustCheck::check_folders(const std::filesystem::path& path, uint32_t owner
     const auto found = folder(at);
     const std::string shown = printable(at.native());
     if (!found) {
-      findings.push_back({true, "its folder " + shown + " cannot be examined", "make it readable"});
+      findings.push_back(
+          {true, "is in " + shown + ", which cannot be examined", "make that folder readable"});
       return;
     }
     if (found->mode & S_IWOTH) {
       const bool sticky = (found->mode & S_ISVTX) != 0;
       if (!sticky || !own(owner_of_entry)) {
-        findings.push_back({true, "anyone may replace it: its folder " + shown + " is world-writable (" +
-                                      mode_text(found->mode) + ")",
-                            "chmod o-w '" + shown + "', or move the plugin to a folder of your own"});
+        findings.push_back(
+            {true,
+             "is in " + shown + ", which is world-writable (" + mode_text(found->mode) +
+                 "): anyone may replace it",
+             "chmod o-w '" + shown + "', or move the plugin to a folder of your own"});
         return;
       }
     } else if (nearest && (found->mode & S_IWGRP)) {
-      findings.push_back({strict_, "its folder " + shown + " is group-writable (" +
-                                       mode_text(found->mode) + ")",
-                          "chmod g-w '" + shown + "'"});
+      findings.push_back(
+          {strict_, "is in " + shown + ", which is group-writable (" + mode_text(found->mode) + ")",
+           "chmod g-w '" + shown + "'"});
     }
     if (!own(found->owner) && nearest)
-      findings.push_back({strict_, "its folder " + shown + " belongs to another user (uid " +
-                                       std::to_string(found->owner) + ")",
+      findings.push_back({strict_,
+                          "is in " + shown + ", which belongs to another user (uid " +
+                              std::to_string(found->owner) + ")",
                           "move the plugin to a folder of your own"});
     owner_of_entry = found->owner;
     nearest = false;
@@ -67,23 +71,25 @@ void TrustCheck::check_folders(const std::filesystem::path& path, uint32_t owner
   }
 }
 
-std::vector<TrustFinding> TrustCheck::check(const std::filesystem::path& path, const FileStat& file) {
+std::vector<TrustFinding> TrustCheck::check(const std::filesystem::path& path,
+                                            const FileStat& file) {
   std::vector<TrustFinding> findings;
   const std::string shown = printable(path.native());
   if (file.mode & S_IWOTH)
-    findings.push_back({true, "anyone may change it: it is world-writable (" + mode_text(file.mode) + ")",
+    findings.push_back({true,
+                        "is world-writable (" + mode_text(file.mode) + "): anyone may change it",
                         "chmod o-w '" + shown + "'"});
   else if (file.mode & S_IWGRP)
-    findings.push_back({strict_, "it is group-writable (" + mode_text(file.mode) + ")",
-                        "chmod g-w '" + shown + "'"});
+    findings.push_back(
+        {strict_, "is group-writable (" + mode_text(file.mode) + ")", "chmod g-w '" + shown + "'"});
   if (!own(file.owner))
-    findings.push_back({strict_, "it belongs to another user (uid " + std::to_string(file.owner) + ")",
+    findings.push_back({strict_, "belongs to another user (uid " + std::to_string(file.owner) + ")",
                         "install a copy of your own"});
   // The name that was given and, if it is a link, where it leads: both can be tampered with.
   std::error_code error;
   const std::filesystem::path real = std::filesystem::canonical(path, error);
   if (error) {
-    findings.push_back({true, "its real path cannot be found: " + error.message(), "check the path"});
+    findings.push_back({true, "has no real path: " + error.message(), "check the path"});
     return findings;
   }
   check_folders(real, file.owner, findings);

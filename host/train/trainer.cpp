@@ -34,6 +34,28 @@ int64_t accumulation_steps(const config::Training& training) {
   return training.global_batch_size < 0 ? 1 : training.global_batch_size / training.local_batch_size;
 }
 
+optim::AdamOptions adam_options(const config::Optimizer& given) {
+  optim::AdamOptions options;
+  options.kind = optim::parse_adam_kind(given.name);
+  options.lr = given.lr;
+  options.beta1 = given.beta1;
+  options.beta2 = given.beta2;
+  options.eps = given.eps;
+  options.weight_decay = given.weight_decay;
+  return options;
+}
+
+optim::LrScheduleOptions schedule_options(const config::Config& config) {
+  const config::LrScheduler& given = config.lr_scheduler;
+  optim::LrScheduleOptions options;
+  options.total_steps = given.total_steps.value_or(config.training.steps);
+  options.warmup_steps = given.warmup_steps;
+  options.decay_ratio = given.decay_ratio;
+  options.decay_shape = optim::parse_decay_shape(given.decay_type);
+  options.min_lr_factor = given.min_lr_factor;
+  return options;
+}
+
 at::Tensor to_tensor(const std::vector<int64_t>& values, const data::Batch& batch, at::Device device) {
   return at::tensor(values, at::kLong).view({batch.batch, batch.seq}).to(device);
 }
@@ -45,19 +67,20 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
     : options_(std::move(options)) {
   const config::Config& config = options_.config;
   const model::TrainSpec& spec = specs.get(config.model.name);
-  const model::ModelArgs args = resolve_model_args(spec, config);
+  args_ = resolve_model_args(spec, config);
 
   converters_ = std::make_unique<converters::ModelConvertersContainer>(registry, options_.converters,
                                                                        options_.device.facts);
-  loader_ = data::make_loader(dataset_options(options_, args.vocab_size));
-  model_ = spec.build(args, at::kFloat);
+  loader_ = data::make_loader(dataset_options(options_, args_.vocab_size));
+  model_ = spec.build(args_, at::kFloat);
   converters_->convert(*model_);
   model::materialize(*model_, options_.device.device, static_cast<uint64_t>(config.training.seed));
-  const std::set<std::string> missing = load_initial_weights(spec, args);
-  optimizer_ = std::make_unique<optim::Optimizer>(*model_, optim::optimizer_options(config.optimizer));
+  const std::set<std::string> missing = load_initial_weights(spec, args_);
+  optimizer_ = std::make_unique<optim::Optimizer>(optim::trainable_tensors(*model_), adam_options(config.optimizer));
   optimizer_->register_step_post_hook(
       [this](int64_t step) { converters_->post_optimizer_hook(*model_, step, &metrics_); });
-  schedule_ = std::make_unique<optim::LrSchedule>(config.lr_scheduler, config.training.steps);
+  schedule_ = std::make_unique<optim::LrSchedule>(schedule_options(config));
+  for (const std::string& warning : schedule_->warnings()) log_warning(warning);
   converters_->after_init(*model_,
                           config.checkpoint.initial_load_path.empty() ? converters::HookReason::kFresh
                                                                       : converters::HookReason::kLoaded,
@@ -107,7 +130,7 @@ StepResult Trainer::step() {
   int64_t valid_labels = 0;
   for (int64_t i = 0; i < accumulation_steps_; ++i) {
     batches.push_back(loader_->next());
-    valid_labels += data::count_valid_labels(batches.back());
+    valid_labels += data::count_valid_labels(batches.back().labels);
     result.tokens += static_cast<int64_t>(batches.back().tokens.size());
   }
 
@@ -124,15 +147,17 @@ StepResult Trainer::step() {
     const at::Tensor loss =
         model::cross_entropy(logits, to_tensor(batches[i].labels, batches[i], device), valid_labels);
     loss.backward();
-    loss_sum = loss_sum.defined() ? loss_sum + loss.detach() : loss.detach();
+    loss_sum = loss_sum.defined() ? at::add(loss_sum, loss.detach()) : loss.detach();
   }
-  const at::Tensor norm = optim::clip_grad_norm(*optimizer_, options_.config.training.max_norm);
   result.loss = loss_sum.item<double>();
-  result.grad_norm = norm.item<double>();
+  // The norm is judged before anything is scaled, and the step taken only if both numbers are sound.
+  const std::vector<at::Tensor> gradients = optimizer_->gradients();
+  result.grad_norm = optim::clip_grad_norm(gradients, options_.config.training.max_norm);
   if (!std::isfinite(result.loss)) diverged(result.step, "the loss");
   if (!std::isfinite(result.grad_norm)) diverged(result.step, "the gradient norm");
 
-  optimizer_->step(result.lr);
+  optimizer_->set_lr(result.lr);
+  optimizer_->step(result.step);
   ++steps_done_;
   result.converter_metrics = metrics_;
   return result;

@@ -5,9 +5,9 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,8 +17,8 @@
 #include "data/loader.h"
 #include "model/module.h"
 #include "model/train_spec.h"
+#include "optim/adamw.h"
 #include "optim/lr_schedule.h"
-#include "optim/optimizer.h"
 #include "train/device.h"
 
 namespace titan::train {
@@ -57,13 +57,17 @@ class Trainer {
   const converters::ModelConvertersContainer& converters() const { return *converters_; }
   const Device& device() const { return options_.device; }
   int64_t parameter_count() const { return parameter_count_; }
+  const model::ModelArgs& model_args() const { return args_; }
   int64_t dataset_epoch() const { return loader_->epoch(); }
 
  private:
-  void load_initial_weights(const model::TrainSpec& spec);
+  /// Returns the converter state that the files did not hold.
+  std::set<std::string> load_initial_weights(const model::TrainSpec& spec,
+                                             const model::ModelArgs& args);
   [[noreturn]] void diverged(int64_t step, const std::string& what) const;
 
   TrainerOptions options_;
+  model::ModelArgs args_;
   std::unique_ptr<data::Loader> loader_;
   std::unique_ptr<model::Module> model_;
   std::unique_ptr<converters::ModelConvertersContainer> converters_;

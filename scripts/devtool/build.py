@@ -94,7 +94,7 @@ def environment():
     """What the titan program is run with; a variable that is set already is kept."""
     env = dict(os.environ)
     env.setdefault("TITAN_DATA_DIR", str(STATE / "data"))
-    built = [str(folder() / "plugins" / name) for name in ("float8", "examples")]
+    built = sorted({str(file.parent) for file in (folder() / "plugins").rglob("*.so")})
     given = [entry for entry in env.get("TITAN_PLUGIN_PATH", "").split(":") if entry]
     env["TITAN_PLUGIN_PATH"] = ":".join(given + [path for path in built if path not in given])
     # Waiting threads sleep: spinning ones cost several ranks on one machine most of their speed.

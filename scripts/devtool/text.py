@@ -70,7 +70,7 @@ def _from_licences(why):
     text = text.encode("ascii", "replace")
     if not text:
         raise Problem(f"there is no text to train on: {why}, and {folder} is empty",
-                      f"put any text into {TEXT}'s place with --data.path=/path/to/text.txt")
+                      "train on a text of your own: --training.dataset=text --training.dataset_path=PATH")
     if not (TEXT.exists() and TEXT.read_bytes() == text):
         _write(text)
     say(f"note: {why}; training on the licence texts of {folder} ({len(text):,} bytes) instead")

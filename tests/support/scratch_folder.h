@@ -1,4 +1,4 @@
-/// A folder of its own for one test, removed at the end, and small helpers around files and errors.
+/// A folder of its own for one test, removed at the end, and reading a whole file.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/error.h"
+#include "support/expect_error.h"
 
 namespace titan::test {
 
@@ -47,25 +47,6 @@ class ScratchFolder {
 inline std::string read_file(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
-/// Runs `action`, expects a titan::Error of that status with a hint whose rendering holds every
-/// one of `parts`.
-template <class Action>
-void expect_error(ExitStatus status, std::initializer_list<std::string_view> parts, Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    const std::string text = error.render();
-    EXPECT_EQ(static_cast<int>(error.status()), static_cast<int>(status)) << text;
-    EXPECT_FALSE(error.hint().empty()) << text;
-    for (const std::string_view part : parts)
-      EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is missing in:\n" << text;
-    return;
-  } catch (const std::exception& error) {
-    FAIL() << "another exception: " << error.what();
-  }
-  FAIL() << "nothing was thrown";
 }
 
 }  // namespace titan::test

@@ -1,0 +1,51 @@
+/// The models that can be trained: a registry that is filled at start and frozen before use.
+#pragma once
+
+#include <c10/core/ScalarType.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/flavors.h"
+#include "model/hf_names.h"
+#include "model/model_args.h"
+#include "model/module.h"
+
+namespace titan::model {
+
+/// Everything that the trainer needs to know about one model family.
+struct TrainSpec {
+  std::string name;  ///< model.name in the config
+  std::vector<Flavor> flavors;
+  /// The model on the meta device, its parameters of the given dtype.
+  std::function<std::unique_ptr<Module>(const ModelArgs&, c10::ScalarType)> build;
+  /// Names of converters that apply when the config has no model.converters.
+  std::vector<std::string> default_converters;
+  /// How its weights are called in Hugging Face files; empty if there is no such form.
+  std::function<std::unique_ptr<HfNaming>(const ModelArgs&)> hf_naming;
+
+  /// Arguments of that flavor; a usage error with the nearest names if there is none.
+  const ModelArgs& flavor(const std::string& flavor_name) const;
+};
+
+class TrainSpecRegistry {
+ public:
+  /// A usage error if the name is taken, a flavor is twice there, or the registry is frozen.
+  void add(TrainSpec spec);
+  void freeze() { frozen_ = true; }
+
+  /// Throws an internal error before freeze(), a usage error with the nearest names if unknown.
+  const TrainSpec& get(const std::string& name) const;
+  std::vector<std::string> names() const;
+
+ private:
+  std::vector<TrainSpec> specs_;
+  bool frozen_ = false;
+};
+
+/// "llama3": the flavors of llama3_flavors() as a Transformer.
+TrainSpec llama3_train_spec();
+
+}  // namespace titan::model

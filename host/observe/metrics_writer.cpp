@@ -1,0 +1,87 @@
+#include "observe/metrics_writer.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/numbers.h"
+
+namespace titan::observe {
+namespace {
+
+std::string number(double value) {
+  if (std::isfinite(value)) return float9(value);
+  return std::isnan(value) ? "\"nan\"" : value > 0 ? "\"inf\"" : "\"-inf\"";
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (static_cast<unsigned char>(c) < 0x20) {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\u%04x", c);
+      out += escape;
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+Error cannot_write(const std::filesystem::path& path, int code) {
+  return environment_error("cannot write " + path.string() + ": " + std::strerror(code), path.string(),
+                           "choose a folder you can write to with job.dump_folder, or free space on its disk");
+}
+
+}  // namespace
+
+std::string to_json_line(const StepMetrics& metrics) {
+  std::string line = "{\"step\": " + std::to_string(metrics.step);
+  line += ", \"loss\": " + number(metrics.loss);
+  line += ", \"grad_norm\": " + number(metrics.grad_norm);
+  line += ", \"lr\": " + number(metrics.lr);
+  line += ", \"tps\": " + number(metrics.tps);
+  line += ", \"tflops\": " + number(metrics.tflops);
+  line += ", \"n_tokens_seen\": " + std::to_string(metrics.n_tokens_seen);
+  line += ", \"memory_peak_bytes\": " + std::to_string(metrics.memory_peak_bytes);
+  for (const auto& [name, value] : metrics.converter_metrics) line += ", " + quoted(name) + ": " + number(value);
+  return line + "}\n";
+}
+
+MetricsWriter::MetricsWriter(const std::filesystem::path& folder) : path_(folder / "metrics.jsonl") {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw cannot_write(folder, error.value());
+  // O_NONBLOCK: a FIFO in its place must not make the run wait for a reader.
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
+  if (fd_ < 0) throw cannot_write(path_, errno);
+  struct stat info{};
+  if (fstat(fd_, &info) == 0 && !S_ISREG(info.st_mode)) {
+    ::close(fd_);
+    throw environment_error(path_.string() + " is not a regular file", path_.string(),
+                            "remove it, or choose another job.dump_folder");
+  }
+}
+
+MetricsWriter::~MetricsWriter() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+void MetricsWriter::write(const StepMetrics& metrics) {
+  const std::string line = to_json_line(metrics);
+  size_t done = 0;
+  while (done < line.size()) {
+    const ssize_t written = ::write(fd_, line.data() + done, line.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw cannot_write(path_, errno);
+    done += static_cast<size_t>(written);
+  }
+}
+
+}  // namespace titan::observe

@@ -1,0 +1,33 @@
+/// metrics.jsonl: one JSON object a reported step.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "observe/step_metrics.h"
+
+namespace titan::observe {
+
+/// {"step": 1, "loss": 8.1375612, "grad_norm": ..., "lr": ..., "tps": ..., "n_tokens_seen": ...,
+/// "memory_peak_bytes": ..., "<instance>/<fqn>.<name>": ...}. Nine significant digits; numbers that
+/// JSON cannot hold are the strings "nan", "inf" and "-inf".
+std::string to_json_line(const StepMetrics& metrics);
+
+/// Appends to `<folder>/metrics.jsonl`. Every line is written at once, so a killed run leaves whole
+/// lines. Throws an environment error naming the path if it cannot be written.
+class MetricsWriter {
+ public:
+  /// Makes the folder if need be; begins the file anew.
+  explicit MetricsWriter(const std::filesystem::path& folder);
+  ~MetricsWriter();
+  MetricsWriter(const MetricsWriter&) = delete;
+  MetricsWriter& operator=(const MetricsWriter&) = delete;
+  void write(const StepMetrics& metrics);
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  int fd_ = -1;
+};
+
+}  // namespace titan::observe

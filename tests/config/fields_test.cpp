@@ -1,0 +1,113 @@
+/// The table of keys is complete: every row has a doc line and reaches its own member.
+#include "config/fields.h"
+
+#include <set>
+
+#include "config/option_text.h"
+#include "config_files.h"
+
+namespace titan::config {
+namespace {
+
+/// A valid value of the field that differs from its default.
+std::string other_value(const Field& field) {
+  const OptionSchema& option = field.option;
+  if (option.is_list) return "[x]";
+  switch (option.type) {
+    case OptionType::kBool:
+      return option.default_value == OptionValue{false, {true}} ? "false" : "true";
+    case OptionType::kInt:
+      return option.default_value == OptionValue{false, {int64_t{4}}} ? "8" : "4";
+    case OptionType::kFloat:
+      return "0.625";
+    case OptionType::kEnum:
+      return option.values.back();
+    case OptionType::kString:
+    case OptionType::kPath:
+      break;
+  }
+  return "other";
+}
+
+/// The YAML path of a full name: "a.b.c" with value v is {a: {b: {c: v}}}.
+std::string yaml_for(const std::string& full_name, const std::string& value) {
+  std::string opening, closing;
+  for (const char c : full_name) {
+    if (c == '.') {
+      opening += ": {";
+      closing += "}";
+    } else {
+      opening += c;
+    }
+  }
+  return opening + ": " + value + closing + "\n";
+}
+
+/// Some values need another key to be valid together.
+std::string companion(const Field& field) {
+  if (field.full_name() == "training.dataset") return "--training.dataset_path=x";
+  if (field.full_name() == "training.global_batch_size") return "--training.local_batch_size=2";
+  if (field.full_name() == "job.description") return "--training.seed=0";
+  return "--job.description=default job";
+}
+
+TEST(Fields, EveryKeyIsReadFromFileAndCommandLine) {
+  for (const Field& field : fields()) {
+    SCOPED_TRACE(field.full_name());
+    const std::string value = other_value(field);
+    if (field.option.type == OptionType::kEnum && field.option.values.size() == 1) {
+      EXPECT_EQ(load_text(yaml_for(field.full_name(), value)).values, Config{});
+      continue;
+    }
+    const Config from_file =
+        load_text(yaml_for(field.full_name(), value), {companion(field)}).values;
+    const Config from_option =
+        load_options({companion(field), "--" + field.full_name() + "=" + value}).values;
+    const auto written = field.get(from_file);
+    ASSERT_TRUE(written.has_value());
+    const bool text = field.option.type == OptionType::kEnum;
+    EXPECT_EQ(to_yaml(*written), text ? to_yaml(std::string_view(value)) : value);
+    EXPECT_NE(written, field.get(Config{}));
+    EXPECT_EQ(field.get(from_option), written);
+    // Exactly this member changed, and no other row sees it.
+    for (const Field& other : fields()) {
+      if (other.full_name() == field.full_name()) continue;
+      if (companion(field).rfind("--" + other.full_name() + "=", 0) == 0) continue;
+      EXPECT_EQ(other.get(from_file), other.get(Config{})) << other.full_name();
+    }
+  }
+}
+
+TEST(Fields, HaveDocLinesAndUniqueNames) {
+  std::set<std::string> names;
+  for (const Field& field : fields()) {
+    EXPECT_TRUE(names.insert(field.full_name()).second) << field.full_name();
+    EXPECT_GE(field.option.help.size(), 10u) << field.full_name();
+    EXPECT_EQ(field.option.help.find('\n'), std::string::npos) << field.full_name();
+    EXPECT_TRUE(field.nullable || field.option.default_value.has_value()) << field.full_name();
+    EXPECT_EQ(field.option.type == OptionType::kEnum, !field.option.values.empty());
+  }
+  EXPECT_EQ(names.count("optimizer.lr"), 1u);
+}
+
+TEST(Fields, DefaultsPassTheirOwnChecks) {
+  for (const Field& field : fields()) {
+    if (!field.option.default_value) continue;
+    SCOPED_TRACE(field.full_name());
+    EXPECT_EQ(load_text(yaml_for(field.full_name(), to_yaml(*field.option.default_value))).values,
+              Config{});
+  }
+}
+
+TEST(Fields, SectionsAndLookups) {
+  EXPECT_TRUE(is_section("model"));
+  EXPECT_TRUE(is_section("model.args"));
+  EXPECT_FALSE(is_section("args"));
+  EXPECT_NE(find_field("model.args", "dim"), nullptr);
+  EXPECT_EQ(find_field("model", "dim"), nullptr);
+  const auto keys = keys_of("model");
+  EXPECT_NE(std::find(keys.begin(), keys.end(), "args"), keys.end());
+}
+
+}  // namespace
+}  // namespace titan::config

@@ -1,0 +1,162 @@
+/// The decoder: sizes, names, counts, initial deviations, refusals.
+#include "model/transformer.h"
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "model/flavors.h"
+#include "model/loss.h"
+#include "support/expect_error.h"
+
+namespace titan::model {
+namespace {
+
+using test::expect_error;
+
+ModelArgs args_of(const std::string& name) {
+  for (const Flavor& flavor : llama3_flavors())
+    if (flavor.name == name) return flavor.args;
+  throw std::runtime_error("no flavor " + name);
+}
+
+struct Expected {
+  std::string flavor;
+  int64_t hidden, head_dim, parameters, flops_2048, flops_8192;
+};
+
+TEST(Transformer, FlavorsHaveTheirKnownCounts) {
+  const std::vector<Expected> table = {
+      {"debugmodel", 768, 16, 6163712, 71585280, 184831488},
+      {"8B", 14336, 128, 8030261248, 48250773504, 57914449920},
+      {"70B", 28672, 128, 70553706496, 433124327424, 481442709504},
+      {"405B", 53248, 128, 405853388800, 2473246556160, 2625449459712},
+  };
+  for (const Expected& expected : table) {
+    const ModelArgs args = args_of(expected.flavor);
+    EXPECT_EQ(args.ffn_hidden_dim(), expected.hidden) << expected.flavor;
+    EXPECT_EQ(args.head_dim(), expected.head_dim) << expected.flavor;
+    EXPECT_EQ(parameter_count(args), expected.parameters) << expected.flavor;
+    EXPECT_EQ(flops_per_token(args, 2048), expected.flops_2048) << expected.flavor;
+    EXPECT_EQ(flops_per_token(args, 8192), expected.flops_8192) << expected.flavor;
+
+    const auto start = std::chrono::steady_clock::now();
+    Transformer model(args, at::kBFloat16);
+    int64_t counted = 0;
+    for (const auto& named : named_parameters(model)) {
+      EXPECT_TRUE(named.parameter->tensor.is_meta());
+      counted += named.parameter->tensor.numel();
+    }
+    EXPECT_EQ(counted, expected.parameters) << expected.flavor;
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1)) << expected.flavor;
+  }
+}
+
+TEST(Transformer, NamesInRegistrationOrder) {
+  ModelArgs args = args_of("debugmodel");
+  args.n_layers = 2;
+  Transformer model(args, at::kFloat);
+  std::vector<std::string> names;
+  for (const auto& named : named_parameters(model)) {
+    names.push_back(named.fqn);
+    EXPECT_EQ(named.parameter->init_key, named.fqn);
+  }
+  std::vector<std::string> expected = {"tok_embeddings.weight"};
+  for (const std::string layer : {"layers.0.", "layers.1."})
+    for (const std::string rest :
+         {"attention.wq", "attention.wk", "attention.wv", "attention.wo", "feed_forward.w1",
+          "feed_forward.w2", "feed_forward.w3", "attention_norm", "ffn_norm"})
+      expected.push_back(layer + rest + ".weight");
+  expected.push_back("norm.weight");
+  expected.push_back("output.weight");
+  EXPECT_EQ(names, expected);
+}
+
+TEST(Transformer, InitialDeviationsFollowTheDepth) {
+  ModelArgs args = args_of("debugmodel");
+  Transformer model(args, at::kFloat);
+  materialize(model, at::kCPU, 1);
+  const auto deviation = [&](const std::string& module) {
+    return model.find(module)->parameter("weight").tensor.std().item<double>();
+  };
+  EXPECT_NEAR(deviation("tok_embeddings"), 1.0, 0.01);
+  for (const int64_t layer : {0, 2, 5}) {
+    const std::string prefix = "layers." + std::to_string(layer) + ".";
+    for (const std::string name : {"attention.wq", "attention.wk", "attention.wv", "feed_forward.w1"})
+      EXPECT_NEAR(deviation(prefix + name), 0.02, 0.0003) << prefix << name;
+    const double expected = 0.02 / std::sqrt(2.0 * static_cast<double>(layer + 1));
+    for (const std::string name : {"attention.wo", "feed_forward.w2", "feed_forward.w3"})
+      EXPECT_NEAR(deviation(prefix + name), expected, 0.015 * expected) << prefix << name;
+  }
+  const at::Tensor head = model.find("output")->parameter("weight").tensor;
+  EXPECT_LE(head.abs().max().item<double>(), 3.0 / 16 + 1e-6);
+  EXPECT_GT(head.abs().max().item<double>(), 2.9 / 16);
+  EXPECT_NEAR(head.std().item<double>(), 0.98658 / 16, 0.0003);  // normal cut at 3 deviations
+  EXPECT_TRUE(at::equal(model.find("norm")->parameter("weight").tensor, at::ones({256})));
+
+  args.depth_init = false;
+  Transformer flat(args, at::kFloat);
+  EXPECT_DOUBLE_EQ(flat.find("layers.0.attention.wo")->parameter("weight").init.b,
+                   0.02 / std::sqrt(12.0));
+}
+
+TEST(Transformer, FirstLossIsThatOfAnUntrainedModel) {
+  Transformer model(args_of("debugmodel"), at::kFloat);
+  materialize(model, at::kCPU, 0);
+  const at::NoGradGuard no_grad;
+  const at::Tensor tokens = at::arange(2 * 65, at::kLong).mul(37).remainder(2048).view({2, 65});
+  const at::Tensor logits = model({}, {tokens.narrow(1, 0, 64)});
+  ASSERT_EQ(logits.sizes(), (std::vector<int64_t>{2, 64, 2048}));
+  const double loss = cross_entropy(logits, tokens.narrow(1, 1, 64), 128).item<double>();
+  EXPECT_GT(loss, std::log(2048.0) + 0.2);
+  EXPECT_LT(loss, std::log(2048.0) + 0.8);
+}
+
+TEST(Transformer, ShorterAndLongerSequencesAgree) {
+  Transformer model(args_of("debugmodel"), at::kFloat);
+  materialize(model, at::kCPU, 0);
+  const at::NoGradGuard no_grad;
+  const at::Tensor tokens = at::arange(48, at::kLong).view({1, 48});
+  const at::Tensor early = model({}, {tokens.narrow(1, 0, 8)});  // a short rope table first
+  const at::Tensor whole = model({}, {tokens});
+  EXPECT_TRUE(at::allclose(whole.narrow(1, 0, 8), early, 1e-5, 1e-5));
+  EXPECT_TRUE(at::equal(model({}, {tokens.narrow(1, 0, 8)}), early));
+}
+
+TEST(Transformer, SequencesBeyondTheModelAreRefused) {
+  ModelArgs args = args_of("debugmodel");
+  args.max_seq_len = 8;
+  Transformer model(args, at::kFloat);
+  materialize(model, at::kCPU, 0);
+  expect_error(ExitStatus::kUsage, {"9 tokens", "8", "model.max_seq_len"},
+                    [&] { model({}, {at::zeros({1, 9}, at::kLong)}); });
+  expect_error(ExitStatus::kInternal, {"int64"},
+                    [&] { model({}, {at::zeros({1, 4}, at::kInt)}); });
+}
+
+TEST(ModelArgs, ImpossibleSizesAreRefused) {
+  const auto refused = [](const char* key, auto change) {
+    ModelArgs args = args_of("debugmodel");
+    change(args);
+    expect_error(ExitStatus::kUsage, {key}, [&] { Transformer(args, at::kFloat); });
+  };
+  refused("model.dim", [](ModelArgs& args) { args.dim = 250; });
+  refused("model.dim", [](ModelArgs& args) { args.dim = 16 * 15; });
+  refused("model.dim", [](ModelArgs& args) { args.dim = 0; });
+  refused("model.n_layers", [](ModelArgs& args) { args.n_layers = 0; });
+  refused("model.n_heads", [](ModelArgs& args) { args.n_heads = -1; });
+  refused("model.n_kv_heads", [](ModelArgs& args) { args.n_kv_heads = 3; });
+  refused("model.n_kv_heads", [](ModelArgs& args) { args.n_kv_heads = 0; });
+  refused("model.vocab_size", [](ModelArgs& args) { args.vocab_size = 0; });
+  refused("model.multiple_of", [](ModelArgs& args) { args.multiple_of = 0; });
+  refused("model.norm_eps", [](ModelArgs& args) { args.norm_eps = NAN; });
+  refused("model.ffn_dim_multiplier", [](ModelArgs& args) { args.ffn_dim_multiplier = 1e-9; });
+  refused("rope_scaling.high_freq_factor",
+          [](ModelArgs& args) { args.rope_scaling.high_freq_factor = 1.0; });
+}
+
+}  // namespace
+}  // namespace titan::model
