@@ -28,6 +28,9 @@ if(TITAN_SANITIZE)
                       $<$<COMPILE_LANGUAGE:C,CXX>:-fno-omit-frame-pointer>)
   add_link_options(-fsanitize=address,undefined)
 endif()
+if(TITAN_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)  # coverage, which guides the fuzzers
+endif()
 
 # titan_room(NAME SOURCES... DEPENDS...): one room of host/ as the static library titan_NAME.
 # Include order is the link order: a room depends only on rooms listed before it in host/CMakeLists.txt.

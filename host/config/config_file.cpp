@@ -36,7 +36,8 @@ std::string suggest_sibling(const std::filesystem::path& path) {
   for (std::filesystem::directory_iterator it(folder, ignored), end; it != end && !ignored;
        it.increment(ignored)) {
     const std::string extension = it->path().extension().string();
-    if (extension == ".yaml" || extension == ".yml") names.push_back(it->path().filename().string());
+    if (extension == ".yaml" || extension == ".yml")
+      names.push_back(it->path().filename().string());
     if (names.size() >= 1000) break;
   }
   return did_you_mean(path.filename().string(), names);

@@ -41,11 +41,12 @@ void add_row(Table& table, const std::string& full_name, const OptionSchema& opt
 std::string explain(std::string_view name, const std::vector<ConverterSchema>& schemas) {
   std::vector<std::string> names = section_names();
   Table table({"key", "default", "type", "meaning"});
+  const std::string inner = std::string(name) + ".";  // begins the sections inside this one
   for (const Field& field : fields()) {
     const std::string full_name = field.full_name();
     if (full_name == name) return explain_option(full_name, field.option, field.nullable);
     names.push_back(full_name);
-    if (name.empty() || field.section == name || field.section.rfind(std::string(name) + ".", 0) == 0)
+    if (name.empty() || field.section == name || field.section.rfind(inner, 0) == 0)
       add_row(table, full_name, field.option, field.nullable);
   }
   for (const ConverterSchema& schema : schemas) {

@@ -23,8 +23,8 @@ struct ConverterSection {
 struct LoadedConfig {
   Config values;
   std::string source;  ///< the file's path; empty without one
-  /// Where a built-in key was set, by "section.key": "debug.yaml:12:3" or "--training.steps=5". Keys
-  /// that are absent have their default.
+  /// Where a built-in key was set, by "section.key": "debug.yaml:12:3" or "--training.steps=5".
+  /// Keys that are absent have their default.
   std::map<std::string, std::string> origins;
   std::vector<ConverterSection> converter_sections;
   std::vector<Override> converter_overrides;  ///< of targets that are not built in

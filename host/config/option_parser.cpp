@@ -180,7 +180,9 @@ void check_limits(const OptionSchema& schema, const std::string& full_name,
                                      (schema.below_max && number == *schema.max));
     if (low || high)
       throw value_error(schema, full_name,
-                        "must be " + range_text(schema) + ", found " + to_yaml(OptionValue{false, {item}}), where);
+                        "must be " + range_text(schema) + ", found " +
+                            to_yaml(OptionValue{false, {item}}),
+                        where);
   }
 }
 

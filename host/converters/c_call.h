@@ -22,7 +22,8 @@ struct CallArgument {
   uint64_t version = 0;
   bool differentiable = false;
   bool needs_grad = false;
-  at::Tensor grad;  ///< backward: what the plugin set
+  bool may_lack_grad = false;  ///< backward need not set it: no gradient means zero
+  at::Tensor grad = {};  ///< backward: what the plugin set
 };
 
 }  // namespace titan::converters

@@ -5,7 +5,7 @@
 
 #include "converters/model_converter.h"
 #include "converters/plugin_module.h"
-#include "titan/converter.h"
+#include "titan/host.h"
 
 namespace titan::converters {
 

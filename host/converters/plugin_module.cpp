@@ -28,12 +28,12 @@ std::vector<CallArgument> make_arguments(const BoundImpl& bound, const model::In
   arguments.reserve(inputs.size() + 1 + bound.parameters.size() + bound.buffers.size());
   for (size_t i = 0; i < bound.inputs.size(); ++i)
     if (i < inputs.size() && inputs[i].defined())
-      arguments.push_back({bound.inputs[i].first, inputs[i], 0, true, false, {}});
-  if (output) arguments.push_back({"y", *output, 0, true, false, {}});
+      arguments.push_back({bound.inputs[i].first, inputs[i], 0, true});
+  if (output) arguments.push_back({"y", *output, 0, true});
   for (const auto& [name, parameter] : bound.parameters)
-    arguments.push_back({name, parameter->tensor, parameter->version, true, false, {}});
+    arguments.push_back({name, parameter->tensor, parameter->version, true});
   for (const auto& [name, buffer] : bound.buffers)
-    arguments.push_back({name, buffer->tensor, 0, false, false, {}});
+    arguments.push_back({name, buffer->tensor, 0, false});
   for (CallArgument& argument : arguments)
     argument.needs_grad = argument.differentiable && argument.tensor.requires_grad();
   return arguments;
@@ -68,7 +68,7 @@ struct ForwardRequest {
   ExpectedTensor expected;
 };
 
-at::Tensor run_request(const ForwardRequest& request, const variable_list& tensors, bool grad_enabled,
+at::Tensor run_request(const ForwardRequest& request, at::TensorList tensors, bool grad_enabled,
                        std::vector<at::Tensor>* saved) {
   titan_call call;
   call.bound = request.bound;
@@ -85,7 +85,9 @@ at::Tensor run_request(const ForwardRequest& request, const variable_list& tenso
 
 /// A plugin's forward and backward as one node of the autograd graph.
 struct PluginFunction : torch::autograd::Function<PluginFunction> {
-  static at::Tensor forward(AutogradContext* context, const variable_list& tensors,
+  /// Why a TensorList: it is the only list in which autograd looks for tensors; those of a
+  /// std::vector would be missed without a word.
+  static at::Tensor forward(AutogradContext* context, at::TensorList tensors,
                             const std::shared_ptr<ForwardRequest>& request) {
     std::vector<at::Tensor> saved;
     at::Tensor output = run_request(*request, tensors, true, &saved);
@@ -124,7 +126,8 @@ struct PluginFunction : torch::autograd::Function<PluginFunction> {
     variable_list result;
     for (size_t i = 0; i < call.arguments.size(); ++i) {
       const CallArgument& argument = call.arguments[i];
-      if (argument.needs_grad) check_grad(*request.bound, request, i, argument.grad);
+      if (argument.needs_grad && (argument.grad.defined() || !argument.may_lack_grad))
+        check_grad(*request.bound, request, i, argument.grad);
       result.push_back(argument.needs_grad ? argument.grad : at::Tensor());
     }
     result.emplace_back();  // the request itself takes no gradient
@@ -188,7 +191,22 @@ at::Tensor run_impl(std::shared_ptr<const BoundImpl> bound, const model::CallCon
     const c10::NoGradGuard no_grad;
     return run_request(*request, tensors, false, nullptr);
   }
-  return PluginFunction::apply(tensors, request);
+  at::Tensor output = PluginFunction::apply(at::TensorList(tensors), request);
+  if (!output.requires_grad()) throw internal_error("a plugin's output lost its gradient", request->bound->fqn);
+  return output;
+}
+
+/// A wrap is about one tensor (`subject`) and what it adds; it need not say that it does not depend
+/// on the rest. A replacement stands for the whole module and must set every gradient.
+std::vector<CallArgument> wrap_arguments(const BoundImpl& bound, const model::Inputs& inputs,
+                                         const at::Tensor* output, std::string_view subject) {
+  std::vector<CallArgument> arguments = make_arguments(bound, inputs, output);
+  for (CallArgument& argument : arguments) argument.may_lack_grad = argument.name != subject;
+  for (const auto& [name, parameter] : bound.parameters)
+    if (!parameter->stored_as.empty())
+      for (CallArgument& argument : arguments)
+        if (argument.name == name) argument.may_lack_grad = false;
+  return arguments;
 }
 
 void refuse_unknown_inputs(const BoundImpl& bound, const model::Inputs& inputs) {
@@ -227,13 +245,14 @@ class PluginWrap final : public model::Wrap, public Bindable {
   PluginWrap(std::shared_ptr<BoundImpl> bound, int32_t where) : bound_(std::move(bound)), where_(where) {}
   void before(model::Module&, const model::CallContext& context, model::Inputs& inputs) override {
     if (where_ != TITAN_WRAP_BEFORE) return;
-    inputs[0] = run_impl(bound_, context, bound_->inputs.at(0).first, make_arguments(*bound_, inputs, nullptr),
+    const std::string& subject = bound_->inputs.at(0).first;
+    inputs[0] = run_impl(bound_, context, subject, wrap_arguments(*bound_, inputs, nullptr, subject),
                          facts_of(inputs[0]));
   }
   at::Tensor after(model::Module&, const model::CallContext& context, const model::Inputs& inputs,
                    at::Tensor output) override {
     if (where_ != TITAN_WRAP_AFTER) return output;
-    return run_impl(bound_, context, "y", make_arguments(*bound_, inputs, &output), facts_of(output));
+    return run_impl(bound_, context, "y", wrap_arguments(*bound_, inputs, &output, "y"), facts_of(output));
   }
   void drop() override {
     if (bound_->impl->drop) bound_->impl->drop(bound_->self);

@@ -24,7 +24,8 @@ std::string entry_path(const CatalogEntry& entry) { return printable(entry.judge
 bool CatalogEntry::lists(std::string_view converter) const {
   if (!judged.description) return false;
   const auto& list = judged.description->converters;
-  return std::any_of(list.begin(), list.end(), [&](const auto& schema) { return schema.name == converter; });
+  return std::any_of(list.begin(), list.end(),
+                     [&](const auto& schema) { return schema.name == converter; });
 }
 
 Catalog::Catalog(SearchResult search, std::vector<CatalogEntry> entries)
@@ -76,20 +77,23 @@ const CatalogEntry* Catalog::require(const std::string& converter) const {
   if (offers.size() == 1) return offers.front();
   std::vector<std::string> paths;
   for (const CatalogEntry* entry : offers) paths.push_back(entry_path(*entry));
-  throw usage_error("the converter '" + converter + "' is offered by " + std::to_string(paths.size()) +
-                        " files: " + joined(paths) + " [" + rule_name(Rule::kTransaction) + "]",
-                    "model.converters",
-                    "remove all but one of them, or search only one of their folders (plugins.paths, "
-                    "TITAN_PLUGIN_PATH)");
+  throw usage_error(
+      "the converter '" + converter + "' is offered by " + std::to_string(paths.size()) +
+          " files: " + joined(paths) + " [" + rule_name(Rule::kTransaction) + "]",
+      "model.converters",
+      "remove all but one of them, or search only one of their folders (plugins.paths, "
+      "TITAN_PLUGIN_PATH)");
 }
 
-Error Catalog::missing(const std::string& converter, const std::vector<std::string>& other_names) const {
-  const std::string where = search_.searched.empty() ? "no folder was searched" : "searched " + joined(search_.searched);
+Error Catalog::missing(const std::string& converter,
+                       const std::vector<std::string>& other_names) const {
+  const std::string where =
+      search_.searched.empty() ? "no folder was searched" : "searched " + joined(search_.searched);
   // A file that has it but may not be used is the best answer.
   for (const CatalogEntry& entry : entries_)
     if (!entry.loadable() && entry.lists(converter))
-      return usage_error("the converter '" + converter + "' is in " + entry_path(entry) + ", which was " +
-                             outcome_name(entry.judged.verdict.outcome) + ": it " +
+      return usage_error("the converter '" + converter + "' is in " + entry_path(entry) +
+                             ", which was " + outcome_name(entry.judged.verdict.outcome) + ": it " +
                              entry.judged.verdict.reason_with_rule(),
                          where, entry.judged.verdict.hint);
 
@@ -99,9 +103,10 @@ Error Catalog::missing(const std::string& converter, const std::vector<std::stri
   text += names.empty() ? "; none was found" : "; found: " + joined(names);
   for (const CatalogEntry& entry : entries_)
     if (!entry.loadable())
-      text += "\n  " + entry_path(entry) + " was " + outcome_name(entry.judged.verdict.outcome) + ": it " +
-              entry.judged.verdict.reason_with_rule();
-  for (const SearchNotice& notice : search_.notices) text += "\n  " + notice.where + " " + notice.text;
+      text += "\n  " + entry_path(entry) + " was " + outcome_name(entry.judged.verdict.outcome) +
+              ": it " + entry.judged.verdict.reason_with_rule();
+  for (const SearchNotice& notice : search_.notices)
+    text += "\n  " + notice.where + " " + notice.text;
 
   std::string hint = did_you_mean(converter, names);
   if (search_.searched.empty())

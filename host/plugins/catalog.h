@@ -1,4 +1,5 @@
-/// All candidates of a search with a verdict each: who offers which converter, without running code.
+/// All candidates of a search with a verdict each: who offers which converter, without running
+/// code.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +49,10 @@ class Catalog {
   /// Throws usage_error if several files offer it.
   const CatalogEntry* require(const std::string& converter) const;
   /// The error for a converter that nobody offers: what was searched, what was found, and why files
-  /// that might have had it were refused. `other_names` (built-in converters) are suggested as well.
-  Error missing(const std::string& converter, const std::vector<std::string>& other_names = {}) const;
+  /// that might have had it were refused. `other_names` (built-in converters) are suggested as
+  /// well.
+  Error missing(const std::string& converter,
+                const std::vector<std::string>& other_names = {}) const;
 
  private:
   SearchResult search_;

@@ -23,19 +23,21 @@ CheckedConverter check_converter(const titan_converter* given) {
     return problem("registrar_converter was given NULL", "pass the address of a titan_converter",
                    Rule::kStructSize);
   if (reinterpret_cast<uintptr_t>(given) % alignof(titan_converter) != 0)
-    return problem("registrar_converter was given a misaligned pointer", "align the struct to 8 bytes",
-                   Rule::kStructSize);
+    return problem("registrar_converter was given a misaligned pointer",
+                   "align the struct to 8 bytes", Rule::kStructSize);
   const uint32_t size = given->struct_size;
   const char* start_from = "start from TITAN_SIZED(titan_converter)";
   if (size < kConverterV1Size || size > kMaxStructSize || size % 8 != 0)
-    return problem("titan_converter.struct_size is " + std::to_string(size) + "; it is a multiple of 8 from " +
-                       std::to_string(kConverterV1Size) + " to " + std::to_string(kMaxStructSize),
+    return problem("titan_converter.struct_size is " + std::to_string(size) +
+                       "; it is a multiple of 8 from " + std::to_string(kConverterV1Size) + " to " +
+                       std::to_string(kMaxStructSize),
                    start_from, Rule::kStructSize);
   const uint32_t known = std::min<uint32_t>(size, sizeof(titan_converter));
   const char* bytes = reinterpret_cast<const char*>(given);
   if (std::any_of(bytes + known, bytes + size, [](char byte) { return byte != 0; }))
-    return problem("titan_converter uses newer fields than this titan knows (" + std::to_string(size) +
-                       " bytes, known are " + std::to_string(sizeof(titan_converter)) + ")",
+    return problem("titan_converter uses newer fields than this titan knows (" +
+                       std::to_string(size) + " bytes, known are " +
+                       std::to_string(sizeof(titan_converter)) + ")",
                    "install a newer titan, or leave those fields zero", Rule::kStructSize);
   std::memcpy(&result.table, given, known);
   result.table.struct_size = sizeof(titan_converter);
@@ -55,8 +57,8 @@ CheckedConverter check_converter(const titan_converter* given) {
                        std::to_string(result.table.flags) + "; no flag is known",
                    start_from, Rule::kStructSize);
   if (result.table.convert == nullptr)
-    return problem("titan_converter.convert of '" + result.name + "' is NULL", "convert is mandatory",
-                   Rule::kStructSize);
+    return problem("titan_converter.convert of '" + result.name + "' is NULL",
+                   "convert is mandatory", Rule::kStructSize);
   return result;
 }
 

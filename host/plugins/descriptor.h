@@ -14,9 +14,10 @@ inline constexpr uint32_t kConverterV1Size = 64;
 inline constexpr uint32_t kMaxStructSize = 64 * 1024;
 
 struct CheckedConverter {
-  titan_converter table{};  ///< copy; fields that the plugin does not know are zero; name is not set
+  titan_converter
+      table{};  ///< copy; fields that the plugin does not know are zero; name is not set
   std::string name;
-  std::string problem;      ///< empty: all is well
+  std::string problem;  ///< empty: all is well
   std::string hint;
   Rule rule = Rule::kNone;
 };

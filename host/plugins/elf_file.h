@@ -15,12 +15,12 @@ namespace titan::plugins {
 enum class ElfProblem {
   kNone,
   kNotElf,
-  kOtherClass,      ///< 32-bit
-  kOtherEndian,     ///< big-endian
-  kOtherMachine,    ///< another processor
-  kNotSharedObject, ///< a program, an object file, a core dump
-  kCut,             ///< headers or a segment end beyond the end of the file
-  kMalformed,       ///< headers contradict each other
+  kOtherClass,       ///< 32-bit
+  kOtherEndian,      ///< big-endian
+  kOtherMachine,     ///< another processor
+  kNotSharedObject,  ///< a program, an object file, a core dump
+  kCut,              ///< headers or a segment end beyond the end of the file
+  kMalformed,        ///< headers contradict each other
 };
 
 struct ElfSymbol {
@@ -53,7 +53,7 @@ struct ElfFile {
   bool executable_stack = false;  ///< PT_GNU_STACK is executable, or missing (which means the same)
   bool stack_header_missing = false;
   bool text_relocations = false;
-  bool writable_code = false;     ///< a segment that is writable and executable
+  bool writable_code = false;  ///< a segment that is writable and executable
   bool static_tls = false;
 
   std::string_view soname;

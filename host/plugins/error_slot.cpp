@@ -25,7 +25,8 @@ std::string slot_text(titan_string text) {
   constexpr uint64_t kMaxBytes = 4096;
   if (text.data == nullptr) return {};
   const bool cut = text.size > kMaxBytes;
-  return printable(std::string_view(text.data, cut ? kMaxBytes : text.size), kMaxBytes) + (cut ? "..." : "");
+  return printable(std::string_view(text.data, cut ? kMaxBytes : text.size), kMaxBytes) +
+         (cut ? "..." : "");
 }
 
 bool known_status(titan_status status) { return status >= TITAN_OK && status <= TITAN_REMOVED; }
@@ -56,7 +57,8 @@ TakenError take_error(titan_status returned) {
   if (returned == TITAN_OK) return {};
   taken.status = known_status(returned) ? returned : TITAN_INTERNAL;
   if (taken.message.empty()) {
-    taken.message = "it failed (" + status_text(returned) + ") without saying why, which is a defect of the plugin";
+    taken.message = "it failed (" + status_text(returned) +
+                    ") without saying why, which is a defect of the plugin";
     taken.hint = "report it to the plugin's author: set_error goes before every failing return";
     taken.rule = Rule::kErrorText;
   } else if (taken.hint.empty()) {

@@ -1,4 +1,5 @@
-/// The gates in order: file, trust, ELF, "is it a plugin", safety, note, entry, level, LibTorch, versions.
+/// The gates in order: file, trust, ELF, "is it a plugin", safety, note, entry, level, LibTorch,
+/// versions.
 #include "plugins/judge.h"
 
 #include <titan/version.h>
@@ -38,7 +39,8 @@ struct GateStop {
 void file_gate(const OpenedFile& file) {
   if (!file.problem.empty()) {
     const bool folder = file.problem.starts_with("is a folder");
-    throw GateStop{folder ? Outcome::kSkipped : Outcome::kRefused, file.problem, file.hint, Rule::kTrust};
+    throw GateStop{folder ? Outcome::kSkipped : Outcome::kRefused, file.problem, file.hint,
+                   Rule::kTrust};
   }
   const uint64_t size = file.stat.identity.size;
   if (size == 0) refuse("is empty", "copy or build the file again", Rule::kLoadable);
@@ -61,7 +63,8 @@ void elf_gate(const ElfFile& elf) {
   switch (elf.problem) {
     case ElfProblem::kNone: break;
     case ElfProblem::kNotElf:
-      skip("is " + elf.problem_text, "plugins are ELF shared objects; a linker script or text file is not one",
+      skip("is " + elf.problem_text,
+           "plugins are ELF shared objects; a linker script or text file is not one",
            Rule::kLoadable);
     case ElfProblem::kOtherClass:
     case ElfProblem::kOtherEndian:
@@ -69,13 +72,15 @@ void elf_gate(const ElfFile& elf) {
       skip("was built for " + elf.problem_text + ", this machine is 64-bit " + here,
            "install a build of the plugin for " + here, Rule::kLoadable);
     case ElfProblem::kNotSharedObject:
-      refuse("is " + elf.problem_text + ", not a shared object", "link it with -shared", Rule::kLoadable);
+      refuse("is " + elf.problem_text + ", not a shared object", "link it with -shared",
+             Rule::kLoadable);
     case ElfProblem::kCut:
       refuse("is cut short: " + elf.problem_text, "copy or build the file again", Rule::kLoadable);
     case ElfProblem::kMalformed:
       refuse("is damaged: " + elf.problem_text, "copy or build the file again", Rule::kLoadable);
   }
-  if (elf.has_interpreter) refuse("is a program, not a shared object", "link it with -shared", Rule::kLoadable);
+  if (elf.has_interpreter)
+    refuse("is a program, not a shared object", "link it with -shared", Rule::kLoadable);
 }
 
 /// A defined symbol that was probably meant to be the entry; empty if there is none.
@@ -98,37 +103,44 @@ void entry_gate(const ElfFile& elf, bool has_note) {
   if (!has_note && near.empty())
     skip("is not a titan plugin: neither a titan note nor register_converters in it",
          "nothing to do if it is a helper library of a plugin", Rule::kEntry);
-  refuse(near.empty() ? "has a titan note but exports no register_converters"
-                      : "exports " + printable(near, 80) + " but no register_converters",
-         "define TITAN_EXPORT titan_status register_converters(const titan_host *, titan_registrar *) "
-         "with extern \"C\"",
-         Rule::kEntry);
+  refuse(
+      near.empty() ? "has a titan note but exports no register_converters"
+                   : "exports " + printable(near, 80) + " but no register_converters",
+      "define TITAN_EXPORT titan_status register_converters(const titan_host *, titan_registrar *) "
+      "with extern \"C\"",
+      Rule::kEntry);
 }
 
 void safety_gate(const ElfFile& elf, std::vector<std::string>& warnings) {
   if (elf.executable_stack)
-    refuse(elf.stack_header_missing ? "does not say that its stack is not executable (no PT_GNU_STACK)"
-                                    : "asks for an executable stack",
-           "link with -Wl,-z,noexecstack (assembler files need a .note.GNU-stack section)", Rule::kLoadable);
-  if (elf.writable_code)
-    refuse("has a segment that is writable and executable", "link without -N and without such sections",
+    refuse(elf.stack_header_missing
+               ? "does not say that its stack is not executable (no PT_GNU_STACK)"
+               : "asks for an executable stack",
+           "link with -Wl,-z,noexecstack (assembler files need a .note.GNU-stack section)",
            Rule::kLoadable);
+  if (elf.writable_code)
+    refuse("has a segment that is writable and executable",
+           "link without -N and without such sections", Rule::kLoadable);
   if (elf.text_relocations)
-    refuse("has relocations in its code (TEXTREL)", "compile every source with -fPIC", Rule::kLoadable);
+    refuse("has relocations in its code (TEXTREL)", "compile every source with -fPIC",
+           Rule::kLoadable);
   if (elf.static_tls)
-    warnings.push_back("uses static thread-local storage, of which a process has little; "
-                       "compile without -ftls-model=initial-exec");
+    warnings.push_back(
+        "uses static thread-local storage, of which a process has little; "
+        "compile without -ftls-model=initial-exec");
   for (const ElfSymbol& symbol : elf.defined)
     if (symbol.name == "malloc" || symbol.name == "free" || symbol.name.starts_with("cblas_") ||
         symbol.name.starts_with("MPI_")) {
-      warnings.push_back("exports " + printable(symbol.name, 80) +
-                         "; link with -Wl,--exclude-libs,ALL so that only register_converters is exported");
+      warnings.push_back(
+          "exports " + printable(symbol.name, 80) +
+          "; link with -Wl,--exclude-libs,ALL so that only register_converters is exported");
       break;
     }
 }
 
 /// Fills `description` as far as possible and refuses a note that is broken or needs a newer host.
-void note_gate(const NoteBytes& note, int64_t host_level, std::optional<PluginDescription>& description) {
+void note_gate(const NoteBytes& note, int64_t host_level,
+               std::optional<PluginDescription>& description) {
   if (!note.problem.empty())
     refuse("has a broken titan note: " + note.problem, "build the plugin again", Rule::kNote);
   ParsedNote parsed = parse_note(note.json, host_level);
@@ -139,7 +151,8 @@ void note_gate(const NoteBytes& note, int64_t host_level, std::optional<PluginDe
   refuse("has a titan note with an error: " + parsed.problem, parsed.hint, parsed.rule);
 }
 
-void torch_gate(const ElfFile& elf, const PluginDescription& plugin, const std::string& host_torch) {
+void torch_gate(const ElfFile& elf, const PluginDescription& plugin,
+                const std::string& host_torch) {
   for (const std::string_view library : elf.needed)
     if (is_torch_library(library))
       refuse("links LibTorch (" + printable(library, 80) + "), which ties it to one version",
@@ -149,7 +162,8 @@ void torch_gate(const ElfFile& elf, const PluginDescription& plugin, const std::
     refuse(std::string("needs the C++ interface of LibTorch (tier exact") +
                (symbols.cpp.empty() ? "" : ", for example " + printable(symbols.cpp, 120)) +
                "), which this version of titan does not load",
-           "port it to torch/csrc/stable (tier stable) or to DLPack views (tier none)", Rule::kNoLibTorch);
+           "port it to torch/csrc/stable (tier stable) or to DLPack views (tier none)",
+           Rule::kNoLibTorch);
   if (!symbols.cpp.empty())
     refuse("says tier " + std::string(tier_name(plugin.tier)) + " but needs the C++ symbol " +
                printable(symbols.cpp, 120) + " of LibTorch",
@@ -158,9 +172,10 @@ void torch_gate(const ElfFile& elf, const PluginDescription& plugin, const std::
     refuse("says tier none but needs " + printable(symbols.shim, 120) + " of LibTorch",
            "write \"tier\": \"stable\" in its metadata", Rule::kNoLibTorch);
   if (!plugin.torch_min.empty() && !host_torch.empty() && older_torch(host_torch, plugin.torch_min))
-    refuse("needs LibTorch " + plugin.torch_min + " or newer, this titan runs on " + host_torch,
-           "use a titan with a newer LibTorch, or build the plugin with an older TORCH_TARGET_VERSION",
-           Rule::kNoLibTorch);
+    refuse(
+        "needs LibTorch " + plugin.torch_min + " or newer, this titan runs on " + host_torch,
+        "use a titan with a newer LibTorch, or build the plugin with an older TORCH_TARGET_VERSION",
+        Rule::kNoLibTorch);
 }
 
 void version_gate(const ElfFile& elf, MachineVersions& machine) {
@@ -206,7 +221,8 @@ JudgedPlugin Judge::judge(const std::filesystem::path& path) {
     const std::vector<std::byte> bytes = read_bytes(file, path);
     const ElfFile elf = parse_elf(bytes);
     elf_gate(elf);
-    for (const std::string_view library : elf.needed) result.needed.push_back(printable(library, 256));
+    for (const std::string_view library : elf.needed)
+      result.needed.push_back(printable(library, 256));
 
     const NoteBytes note = find_note(elf);
     if (!note.found) {

@@ -34,7 +34,7 @@ struct Verdict {
 };
 
 struct JudgeOptions {
-  int64_t host_level = 0;     ///< API level of the host; 0: the level of the SDK this was built with
+  int64_t host_level = 0;  ///< API level of the host; 0: the level of the SDK this was built with
   std::string torch_version;  ///< "2.11.0"; empty: torch_min of plugins is not compared
   bool strict = false;        ///< plugins.policy: strict
 };
@@ -42,8 +42,8 @@ struct JudgeOptions {
 struct JudgedPlugin {
   std::filesystem::path path;
   Verdict verdict;
-  /// What is known of it; also for many refused files. Of a plugin without a note only name (from the
-  /// file's name) and tier (from its symbols).
+  /// What is known of it; also for many refused files. Of a plugin without a note only name (from
+  /// the file's name) and tier (from its symbols).
   std::optional<PluginDescription> description;
   FileIdentity identity;            ///< zero if it could not be opened
   std::vector<std::string> needed;  ///< libraries it asks for

@@ -13,9 +13,10 @@ namespace titan::plugins {
 namespace {
 
 bool offers(const LoadedPlugin& plugin, const std::string& converter) {
-  return std::any_of(plugin.converters.begin(), plugin.converters.end(), [&](const titan_converter& c) {
-    return std::string_view(c.name.data, c.name.size) == converter;
-  });
+  return std::any_of(plugin.converters.begin(), plugin.converters.end(),
+                     [&](const titan_converter& c) {
+                       return std::string_view(c.name.data, c.name.size) == converter;
+                     });
 }
 
 /// The plugins loaded so far, in order.
@@ -33,8 +34,9 @@ class LoadedSet {
     for (const LoadedPlugin& other : plugins_)
       for (const config::ConverterSchema& schema : plugin.description.converters)
         if (offers(other, schema.name))
-          throw usage_error("the converter '" + schema.name + "' is offered by " + printable(other.path.native()) +
-                                " and " + printable(plugin.path.native()) + " [" +
+          throw usage_error("the converter '" + schema.name + "' is offered by " +
+                                printable(other.path.native()) + " and " +
+                                printable(plugin.path.native()) + " [" +
                                 rule_name(Rule::kTransaction) + "]",
                             "model.converters", "remove one of them");
     plugins_.push_back(std::move(plugin));
@@ -62,8 +64,10 @@ bool load_without_note(const Catalog& catalog, const std::string& converter, Loa
 
 }  // namespace
 
-std::vector<LoadedPlugin> load_requested(const Catalog& catalog, const std::vector<std::string>& converters,
-                                         const std::vector<std::string>& built_in, const titan_host& host) {
+std::vector<LoadedPlugin> load_requested(const Catalog& catalog,
+                                         const std::vector<std::string>& converters,
+                                         const std::vector<std::string>& built_in,
+                                         const titan_host& host) {
   LoadedSet loaded(host);
   for (const std::string& converter : converters) {
     if (std::find(built_in.begin(), built_in.end(), converter) != built_in.end()) continue;

@@ -30,18 +30,23 @@ LoadText explain_load_failure(std::string_view raw, std::string_view path) {
     const std::string symbol = printable(rest.substr(0, rest.find_first_of(" \t(,")), 200);
     out.reason = "needs the symbol " + symbol + ", which nothing in this process defines";
     if (symbol.starts_with("aoti_torch_") || symbol.starts_with("torch_"))
-      out.hint = "the LibTorch of this titan lacks it: use a newer one, or a CUDA build if the symbol is of CUDA";
+      out.hint =
+          "the LibTorch of this titan lacks it: use a newer one, or a CUDA build if the symbol is "
+          "of CUDA";
     else
-      out.hint = "link the library that defines it (-Wl,-z,defs finds this when the plugin is built)";
+      out.hint =
+          "link the library that defines it (-Wl,-z,defs finds this when the plugin is built)";
   } else if (const size_t end = words.find(kMissing); end != std::string_view::npos && end > 0) {
     const std::string library = printable(words.substr(0, end), 200);
     out.reason = "needs " + library + ", which was not found";
-    out.hint = "install the package that has it, or put it beside the plugin and link that with "
-               "-Wl,-rpath,'$ORIGIN'";
+    out.hint =
+        "install the package that has it, or put it beside the plugin and link that with "
+        "-Wl,-rpath,'$ORIGIN'";
   } else if (words.find("static TLS block") != std::string_view::npos) {
     out.reason = "found no room for its static thread-local storage";
-    out.hint = "compile it without -ftls-model=initial-exec, or raise "
-               "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384";
+    out.hint =
+        "compile it without -ftls-model=initial-exec, or raise "
+        "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384";
   } else {
     out.reason = "cannot be loaded: " + printable(words, 400);
     out.hint = "check it with: ldd '" + printable(path) + "'";

@@ -11,8 +11,8 @@ struct LoadText {
   std::string hint;
 };
 
-/// `raw` is what Boost.DLL threw: the loader's text with a prefix and an errno text that has nothing
-/// to do with the cause.
+/// `raw` is what Boost.DLL threw: the loader's text with a prefix and an errno text that has
+/// nothing to do with the cause.
 LoadText explain_load_failure(std::string_view raw, std::string_view path);
 
 }  // namespace titan::plugins

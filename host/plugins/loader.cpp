@@ -29,10 +29,12 @@ namespace {
 
 using PluginEntry = titan_status(const titan_host*, titan_registrar*);
 
-/// Libraries and what they registered. Never destroyed: their code may be called until the very end.
+/// Libraries and what they registered. Never destroyed: their code may be called until the very
+/// end.
 struct LibraryStore {
   std::mutex mutex;
-  std::deque<boost::dll::shared_library> libraries;  // a deque: never copied, which would reopen the path
+  std::deque<boost::dll::shared_library>
+      libraries;  // a deque: never copied, which would reopen the path
   std::map<std::pair<uint64_t, uint64_t>, LoadedPlugin> loaded;  // by device and inode
   std::map<std::pair<uint64_t, uint64_t>, Error> failed;         // their code has run, too
 };
@@ -53,8 +55,8 @@ boost::dll::shared_library open_library(const JudgedPlugin& judged) {
     boost::dll::shared_library library(
         judged.path, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
     if (dlopen(judged.path.c_str(), RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE) == nullptr)
-      throw load_error(judged, "cannot be kept in memory", "do not replace the file while titan starts",
-                       Rule::kLoadable);
+      throw load_error(judged, "cannot be kept in memory",
+                       "do not replace the file while titan starts", Rule::kLoadable);
     return library;
   } catch (const std::system_error& error) {
     const LoadText text = explain_load_failure(error.what(), judged.path.native());
@@ -67,7 +69,8 @@ OpenedFile reopen(const JudgedPlugin& judged) {
   OpenedFile file = open_regular_file(judged.path);
   if (!file.problem.empty()) throw load_error(judged, file.problem, file.hint, Rule::kTrust);
   if (!(file.stat.identity == judged.identity))
-    throw load_error(judged, "the file has changed since it was checked", "start titan again", Rule::kTrust);
+    throw load_error(judged, "the file has changed since it was checked", "start titan again",
+                     Rule::kTrust);
   return file;
 }
 
@@ -78,11 +81,14 @@ void call_entry(const JudgedPlugin& judged, PluginEntry& entry, const titan_host
   try {
     status = entry(&host, registration.handle());
   } catch (const std::exception& error) {
-    throw load_error(judged, std::string("register_converters threw an exception: ") + printable(error.what(), 400),
-                     "catch everything inside the plugin; TITAN_CONVERTERS does", Rule::kNoExceptions);
+    throw load_error(
+        judged,
+        std::string("register_converters threw an exception: ") + printable(error.what(), 400),
+        "catch everything inside the plugin; TITAN_CONVERTERS does", Rule::kNoExceptions);
   } catch (...) {
     throw load_error(judged, "register_converters threw something that is no std::exception",
-                     "catch everything inside the plugin; TITAN_CONVERTERS does", Rule::kNoExceptions);
+                     "catch everything inside the plugin; TITAN_CONVERTERS does",
+                     Rule::kNoExceptions);
   }
   registration.close();
   const TakenError taken = take_error(status);
@@ -90,7 +96,8 @@ void call_entry(const JudgedPlugin& judged, PluginEntry& entry, const titan_host
   if (const auto& problem = registration.handle()->first_problem)
     throw load_error(judged, problem->text, problem->hint, problem->rule);
   if (status != TITAN_OK)
-    throw load_error(judged, "register_converters failed (" + status_text(status) + "): " + taken.message,
+    throw load_error(judged,
+                     "register_converters failed (" + status_text(status) + "): " + taken.message,
                      taken.hint, taken.rule);
   if (registration.handle()->converters.empty())
     throw load_error(judged, "register_converters registered nothing",
@@ -112,11 +119,13 @@ void compare_with_note(const JudgedPlugin& judged, const PluginDescription& desc
   const std::set<std::string> registered = names_of(converters);
   for (const std::string& name : registered)
     if (!listed.count(name))
-      throw load_error(judged, "registered the converter '" + name + "', which its note does not list",
+      throw load_error(judged,
+                       "registered the converter '" + name + "', which its note does not list",
                        "add it to the plugin's metadata", Rule::kNote);
   for (const std::string& name : listed)
     if (!registered.count(name))
-      throw load_error(judged, "its note lists the converter '" + name + "', which it did not register",
+      throw load_error(judged,
+                       "its note lists the converter '" + name + "', which it did not register",
                        "register it or remove it from the metadata", Rule::kNote);
 }
 
@@ -127,15 +136,18 @@ PluginDescription learn_description(const JudgedPlugin& judged, const titan_regi
     // It ran already, so a level too new was not noticed by it; the limits are the same.
     ParsedNote parsed = parse_note(*registered.note, TITAN_API_LEVEL);
     if (!parsed.problem.empty())
-      throw load_error(judged, "handed over a note with an error: " + parsed.problem, parsed.hint, parsed.rule);
+      throw load_error(judged, "handed over a note with an error: " + parsed.problem, parsed.hint,
+                       parsed.rule);
     parsed.description.tier = std::max(parsed.description.tier, description.tier);
     description = std::move(parsed.description);
   } else {
     description.converters.clear();
     for (const titan_converter& converter : registered.converters)
-      description.converters.push_back({std::string(converter.name.data, converter.name.size), {}, {}, {}});
+      description.converters.push_back(
+          {std::string(converter.name.data, converter.name.size), {}, {}, {}});
   }
-  for (config::ConverterSchema& schema : description.converters) schema.origin = printable(judged.path.native());
+  for (config::ConverterSchema& schema : description.converters)
+    schema.origin = printable(judged.path.native());
   return description;
 }
 
@@ -147,12 +159,14 @@ LoadedPlugin load_once(const JudgedPlugin& judged, const titan_host& host, Libra
 
   boost::dll::shared_library& library = store.libraries.emplace_back(open_library(judged));
   if (!library.has("register_converters"))
-    throw load_error(judged, "exports no register_converters", "declare it extern \"C\"", Rule::kEntry);
+    throw load_error(judged, "exports no register_converters", "declare it extern \"C\"",
+                     Rule::kEntry);
   PluginEntry& entry = library.get<PluginEntry>("register_converters");
   const auto checked = mapped_file_of(file.handle.get());
   const auto mapped = mapped_file_at(reinterpret_cast<const void*>(&entry));
   if (checked && mapped && !(*checked == *mapped))
-    throw load_error(judged, "the file was replaced while it was loaded", "start titan again", Rule::kTrust);
+    throw load_error(judged, "the file was replaced while it was loaded", "start titan again",
+                     Rule::kTrust);
 
   Registration registration;
   call_entry(judged, entry, host, registration);
@@ -161,7 +175,8 @@ LoadedPlugin load_once(const JudgedPlugin& judged, const titan_host& host, Libra
     plugin.description = *judged.description;
     if (!registered.note)
       throw load_error(judged, "did not hand over its note",
-                       "call registrar_note(registrar, TITAN_NOTE_JSON, TITAN_NOTE_SIZE) first", Rule::kNote);
+                       "call registrar_note(registrar, TITAN_NOTE_JSON, TITAN_NOTE_SIZE) first",
+                       Rule::kNote);
     if (*registered.note != plugin.description.note)
       throw load_error(judged, "handed over another note than the one in its file",
                        "use TITAN_NOTE_JSON and TITAN_NOTE_SIZE", Rule::kNote);

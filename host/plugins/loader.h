@@ -21,7 +21,8 @@ struct LoadedPlugin {
   std::vector<titan_converter> converters;
 };
 
-/// Runs the plugin's constructors and register_converters: all of its converters or none. [main-thread]
+/// Runs the plugin's constructors and register_converters: all of its converters or none.
+/// [main-thread]
 ///
 /// The file is never unloaded: tensors may hold its code. Loading a file a second time gives the
 /// first result without running anything. Throws usage_error if the verdict is not "loadable", the

@@ -64,7 +64,8 @@ const std::set<std::string>& MachineVersions::versions_of(std::string_view libra
   if (!file.problem.empty()) return versions;
   try {
     const std::vector<std::byte> bytes = read_bytes(file, path);
-    for (const std::string_view version : parse_elf(bytes).version_definitions) versions.emplace(version);
+    for (const std::string_view version : parse_elf(bytes).version_definitions)
+      versions.emplace(version);
   } catch (const Error&) {
     versions.clear();  // unreadable: then only loading can tell
   }

@@ -16,8 +16,8 @@ class MachineVersions {
   struct Missing {
     std::string newest;  ///< the newest version of the same family here: "GLIBC_2.36"; may be empty
   };
-  /// Nothing if `library` ("libc.so.6") has `version` ("GLIBC_2.34") or is not mapped, in which case
-  /// only loading can tell.
+  /// Nothing if `library` ("libc.so.6") has `version` ("GLIBC_2.34") or is not mapped, in which
+  /// case only loading can tell.
   std::optional<Missing> missing(std::string_view library, std::string_view version);
 
  private:

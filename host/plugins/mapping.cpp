@@ -18,7 +18,8 @@ std::optional<MappedFile> mapped_file_at(const void* address) {
     char dash = 0;
     std::string permissions, offset;
     MappedFile file;
-    fields >> std::hex >> begin >> dash >> end >> permissions >> offset >> file.device >> std::dec >> file.inode;
+    fields >> std::hex >> begin >> dash >> end >> permissions >> offset >> file.device >>
+        std::dec >> file.inode;
     if (fields && begin <= wanted && wanted < end) {
       if (file.inode == 0) return std::nullopt;
       return file;

@@ -163,8 +163,8 @@ void parse_body(const NoteValue& note, bool strict, PluginDescription& out) {
   if (note.has("torch_min")) {
     out.torch_min = note.member("torch_min").line(32);
     if (!torch_version(out.torch_min))
-      note.member("torch_min").fail("\"" + out.torch_min + "\" is not a LibTorch version",
-                                    "write it as \"2.10\"");
+      note.member("torch_min")
+          .fail("\"" + out.torch_min + "\" is not a LibTorch version", "write it as \"2.10\"");
   }
   const NoteValue list = note.member("converters");
   list.need_array(kMaxConverters);
@@ -175,8 +175,9 @@ void parse_body(const NoteValue& note, bool strict, PluginDescription& out) {
   for (size_t i = 0; i < list.json.size(); ++i) {
     converters.push_back(parse_converter(list.item(i), strict));
     if (!names.insert(converters.back().name).second)
-      list.item(i).member("name").fail("the converter \"" + converters.back().name + "\" is listed twice",
-                                       "converter names are unique", Rule::kTransaction);
+      list.item(i).member("name").fail(
+          "the converter \"" + converters.back().name + "\" is listed twice",
+          "converter names are unique", Rule::kTransaction);
   }
   out.converters = std::move(converters);
 }
@@ -194,17 +195,18 @@ std::string_view tier_name(Tier tier) {
 
 NoteJson parse_note_json(std::string_view text) {
   if (text.size() > kMaxNoteBytes)
-    throw NoteProblem{"the note has " + std::to_string(text.size()) + " bytes; at most 65536 are allowed",
-                      "shorten summaries and help texts"};
+    throw NoteProblem{
+        "the note has " + std::to_string(text.size()) + " bytes; at most 65536 are allowed",
+        "shorten summaries and help texts"};
   try {
     return NoteJson::parse(text.begin(), text.end(), NoteCallback());
   } catch (const NoteJson::exception& error) {
     // "[json.exception.parse_error.101] parse error at line 1, column 9: ..." -> from "at line" on.
     const std::string_view what = error.what();
     const size_t at = what.find("at line");
-    throw NoteProblem{"not valid JSON: " +
-                          printable(at == std::string_view::npos ? what : what.substr(at), 300),
-                      "check plugin.json with a JSON checker and build the plugin again"};
+    throw NoteProblem{
+        "not valid JSON: " + printable(at == std::string_view::npos ? what : what.substr(at), 300),
+        "check plugin.json with a JSON checker and build the plugin again"};
   }
 }
 
@@ -218,8 +220,8 @@ ParsedNote parse_note(std::string_view text, int64_t host_level) {
     parse_converter_names(json, out);
     parse_head(note, out);
     if (out.api_min > host_level) {
-      result.problem = "needs titan API level " + std::to_string(out.api_min) + ", this titan has level " +
-                       std::to_string(host_level);
+      result.problem = "needs titan API level " + std::to_string(out.api_min) +
+                       ", this titan has level " + std::to_string(host_level);
       result.hint = "install a newer titan, or a build of the plugin for level " +
                     std::to_string(host_level) +
                     (out.homepage.empty() ? std::string() : " (" + out.homepage + ")");

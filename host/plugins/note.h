@@ -17,20 +17,21 @@ std::string_view tier_name(Tier tier);
 
 struct PluginDescription {
   std::string name;
-  std::string version;   ///< semantic version; empty for a plugin without a note
+  std::string version;  ///< semantic version; empty for a plugin without a note
   std::string license, homepage, vendor;
-  int64_t api_min = 0;   ///< the oldest host level it can live with; 0 without a note
-  int64_t api_built = 0; ///< the level of the headers it was compiled with
+  int64_t api_min = 0;    ///< the oldest host level it can live with; 0 without a note
+  int64_t api_built = 0;  ///< the level of the headers it was compiled with
   Tier tier = Tier::kNone;
-  std::string torch_min; ///< "2.10"; empty: any
+  std::string torch_min;                            ///< "2.10"; empty: any
   std::vector<config::ConverterSchema> converters;  ///< origin is left to whoever knows the file
-  std::string note;      ///< the note's bytes; empty: the plugin has none
+  std::string note;  ///< the note's bytes; empty: the plugin has none
 };
 
 struct ParsedNote {
   /// What could be read, also when there is a problem (name, homepage, converter names).
   PluginDescription description;
-  std::string problem;  ///< empty: all is valid. Begins with the JSON path: "converters[0].name: ..."
+  std::string
+      problem;  ///< empty: all is valid. Begins with the JSON path: "converters[0].name: ..."
   std::string hint;
   Rule rule = Rule::kNone;
 };

@@ -11,9 +11,9 @@ namespace titan::plugins {
 inline constexpr uint64_t kMaxNoteBytes = 64 * 1024;
 
 struct NoteBytes {
-  bool found = false;    ///< there is a titan note, be it whole or broken
-  std::string problem;   ///< why it cannot be used; empty: `json` is its content
-  std::string_view json; ///< points into the file's bytes
+  bool found = false;     ///< there is a titan note, be it whole or broken
+  std::string problem;    ///< why it cannot be used; empty: `json` is its content
+  std::string_view json;  ///< points into the file's bytes
 };
 
 NoteBytes find_note(const ElfFile& file);

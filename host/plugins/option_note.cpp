@@ -96,8 +96,8 @@ Scalar parse_scalar(const NoteValue& value, const OptionSchema& option) {
     case OptionType::kEnum: {
       const std::string& text = value.text();
       if (std::find(option.values.begin(), option.values.end(), text) == option.values.end())
-        value.fail("\"" + printable(text, 80) + "\" is not among \"values\"", "add it or choose another",
-                   Rule::kOptions);
+        value.fail("\"" + printable(text, 80) + "\" is not among \"values\"",
+                   "add it or choose another", Rule::kOptions);
       return text;
     }
     case OptionType::kString:
@@ -114,7 +114,8 @@ OptionValue parse_default(const NoteValue& value, const OptionSchema& option) {
     return out;
   }
   value.need_array(kMaxListItems);
-  for (size_t i = 0; i < value.json.size(); ++i) out.items.push_back(parse_scalar(value.item(i), option));
+  for (size_t i = 0; i < value.json.size(); ++i)
+    out.items.push_back(parse_scalar(value.item(i), option));
   return out;
 }
 
@@ -141,7 +142,8 @@ void parse_bounds(const NoteValue& option, OptionSchema& out) {
   const bool numeric = out.type == OptionType::kInt || out.type == OptionType::kFloat;
   for (const char* key : {"min", "max"})
     if (option.has(key) && !numeric)
-      option.member(key).fail("only options of type int and float have a range", {}, Rule::kOptions);
+      option.member(key).fail("only options of type int and float have a range", {},
+                              Rule::kOptions);
   if (option.has("min")) out.min = parse_bound(option.member("min"), out);
   if (option.has("max")) out.max = parse_bound(option.member("max"), out);
   if (out.min && out.max && *out.min > *out.max)
@@ -198,7 +200,8 @@ std::string NoteValue::line(size_t max) const {
   const std::string& value = text();
   if (value.size() > max) fail("has more than " + std::to_string(max) + " bytes");
   for (const char c : value)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) fail("holds a control character or a line break");
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      fail("holds a control character or a line break");
   return value;
 }
 

@@ -37,10 +37,11 @@ struct titan_registrar {
 
 namespace titan::plugins {
 
-/// For the host table, with the signatures of titan_host. Both never throw; what is wrong goes to the
-/// error slot and, so that a plugin cannot overlook it, into first_problem.
+/// For the host table, with the signatures of titan_host. Both never throw; what is wrong goes to
+/// the error slot and, so that a plugin cannot overlook it, into first_problem.
 titan_status registrar_note(titan_registrar* registrar, const void* json, uint64_t size) noexcept;
-titan_status registrar_converter(titan_registrar* registrar, const titan_converter* converter) noexcept;
+titan_status registrar_converter(titan_registrar* registrar,
+                                 const titan_converter* converter) noexcept;
 
 /// One call of register_converters: the registrar is alive exactly as long as this object.
 class Registration {

@@ -36,7 +36,8 @@ ReportJson value_json(const config::OptionValue& value) {
 }
 
 ReportJson option_json(const config::OptionSchema& option) {
-  ReportJson out{{"name", option.name}, {"type", type_text(option)}, {"required", !option.default_value}};
+  ReportJson out{
+      {"name", option.name}, {"type", type_text(option)}, {"required", !option.default_value}};
   if (option.default_value) out["default"] = value_json(*option.default_value);
   if (option.min) out["min"] = *option.min;
   if (option.max) out["max"] = *option.max;
@@ -47,7 +48,8 @@ ReportJson option_json(const config::OptionSchema& option) {
 }
 
 ReportJson plugin_json(const JudgedPlugin& judged) {
-  ReportJson out{{"path", report_path(judged.path)}, {"outcome", outcome_name(judged.verdict.outcome)}};
+  ReportJson out{{"path", report_path(judged.path)},
+                 {"outcome", outcome_name(judged.verdict.outcome)}};
   if (judged.verdict.outcome != Outcome::kLoadable) {
     out["reason"] = judged.verdict.reason;
     out["hint"] = judged.verdict.hint;
@@ -72,7 +74,8 @@ ReportJson plugin_json(const JudgedPlugin& judged) {
   for (const config::ConverterSchema& converter : plugin.converters) {
     ReportJson item{{"name", converter.name}, {"summary", converter.summary}};
     item["options"] = ReportJson::array();
-    for (const config::OptionSchema& option : converter.options) item["options"].push_back(option_json(option));
+    for (const config::OptionSchema& option : converter.options)
+      item["options"].push_back(option_json(option));
     out["converters"].push_back(std::move(item));
   }
   return out;
@@ -89,9 +92,10 @@ void append_options(const config::ConverterSchema& converter, std::string& text)
       range = (option.min ? ReportJson(*option.min).dump() : "") + " .. " +
               (option.max ? ReportJson(*option.max).dump() : "");
     for (const std::string& value : option.values) range += (range.empty() ? "" : " | ") + value;
-    table.add_row({"      " + option.name, type_text(option),
-                   option.default_value ? "= " + value_json(*option.default_value).dump() : "required",
-                   range, option.help});
+    table.add_row(
+        {"      " + option.name, type_text(option),
+         option.default_value ? "= " + value_json(*option.default_value).dump() : "required", range,
+         option.help});
   }
   text += table.render();
 }
@@ -108,8 +112,8 @@ std::string list_text(const Catalog& catalog) {
       table.add_row({"(told by loading)", plugin.name, "-", std::string(tier_name(plugin.tier)),
                      report_path(entry.judged.path)});
     for (const config::ConverterSchema& converter : plugin.converters)
-      table.add_row({converter.name, plugin.name, plugin.version, std::string(tier_name(plugin.tier)),
-                     report_path(entry.judged.path)});
+      table.add_row({converter.name, plugin.name, plugin.version,
+                     std::string(tier_name(plugin.tier)), report_path(entry.judged.path)});
   }
   text += table.rows() == 0 ? "no plugins found\n" : table.render();
 
@@ -123,9 +127,10 @@ std::string list_text(const Catalog& catalog) {
     const Verdict& verdict = entry.judged.verdict;
     const std::string path = report_path(entry.judged.path);
     if (!entry.loadable())
-      rest += outcome_name(verdict.outcome) + ": " + path + " " + verdict.reason_with_rule() + "\n  fix: " +
-              verdict.hint + "\n";
-    for (const std::string& warning : verdict.warnings) rest += "warning: " + path + ": " + warning + "\n";
+      rest += outcome_name(verdict.outcome) + ": " + path + " " + verdict.reason_with_rule() +
+              "\n  fix: " + verdict.hint + "\n";
+    for (const std::string& warning : verdict.warnings)
+      rest += "warning: " + path + ": " + warning + "\n";
     for (const auto& other : entry.candidate.same_file)
       rest += "note: " + report_path(other) + " is the same file as " + path + "\n";
   }
@@ -144,7 +149,8 @@ std::string list_json(const Catalog& catalog) {
     item["origin"] = origin_name(entry.candidate.origin);
     item["microseconds"] = entry.microseconds;
     item["same_file"] = ReportJson::array();
-    for (const auto& other : entry.candidate.same_file) item["same_file"].push_back(report_path(other));
+    for (const auto& other : entry.candidate.same_file)
+      item["same_file"].push_back(report_path(other));
     out["plugins"].push_back(std::move(item));
   }
   out["duplicates"] = ReportJson::array();
@@ -152,7 +158,8 @@ std::string list_json(const Catalog& catalog) {
     out["duplicates"].push_back({{"converter", duplicate.name}, {"paths", duplicate.paths}});
   out["notices"] = ReportJson::array();
   for (const SearchNotice& notice : catalog.notices())
-    out["notices"].push_back({{"where", notice.where}, {"text", notice.text}, {"hint", notice.hint}});
+    out["notices"].push_back(
+        {{"where", notice.where}, {"text", notice.text}, {"hint", notice.hint}});
   return dump_report(out);
 }
 
@@ -175,8 +182,10 @@ std::string inspect_text(const JudgedPlugin& judged) {
     row("homepage", plugin.homepage);
     row("vendor", plugin.vendor);
     if (plugin.api_min != 0)
-      row("API level", "needs " + std::to_string(plugin.api_min) + ", built with " + std::to_string(plugin.api_built));
-    row("tier", std::string(tier_name(plugin.tier)) + (judged.has_note() ? "" : " (told by its symbols)"));
+      row("API level", "needs " + std::to_string(plugin.api_min) + ", built with " +
+                           std::to_string(plugin.api_built));
+    row("tier",
+        std::string(tier_name(plugin.tier)) + (judged.has_note() ? "" : " (told by its symbols)"));
     row("LibTorch", plugin.torch_min.empty() ? "" : plugin.torch_min + " or newer");
     if (!judged.has_note()) row("note", "none: its converters are told by loading it");
   }
@@ -187,7 +196,8 @@ std::string inspect_text(const JudgedPlugin& judged) {
   if (!judged.description || judged.description->converters.empty()) return text;
   text += "converters\n";
   for (const config::ConverterSchema& converter : judged.description->converters) {
-    text += "  " + converter.name + (converter.summary.empty() ? "" : ": " + converter.summary) + "\n";
+    text +=
+        "  " + converter.name + (converter.summary.empty() ? "" : ": " + converter.summary) + "\n";
     append_options(converter, text);
   }
   return text;
@@ -195,8 +205,11 @@ std::string inspect_text(const JudgedPlugin& judged) {
 
 std::string inspect_json(const JudgedPlugin& judged) { return dump_report(plugin_json(judged)); }
 
-JudgedPlugin find_for_inspection(const Catalog& catalog, const std::string& what, const JudgeOptions& options) {
-  if (what.empty()) throw usage_error("no plugin was named", "titan plugins inspect", "name a .so file or a converter");
+JudgedPlugin find_for_inspection(const Catalog& catalog, const std::string& what,
+                                 const JudgeOptions& options) {
+  if (what.empty())
+    throw usage_error("no plugin was named", "titan plugins inspect",
+                      "name a .so file or a converter");
   if (what.find('/') != std::string::npos || what.ends_with(".so"))
     return Judge(options).judge(std::filesystem::absolute(what).lexically_normal());
   std::vector<std::string> names;
@@ -205,10 +218,12 @@ JudgedPlugin find_for_inspection(const Catalog& catalog, const std::string& what
     if (!entry.judged.description) continue;
     if (entry.judged.description->name == what) return entry.judged;
     names.push_back(entry.judged.description->name);
-    for (const auto& converter : entry.judged.description->converters) names.push_back(converter.name);
+    for (const auto& converter : entry.judged.description->converters)
+      names.push_back(converter.name);
   }
-  throw usage_error("no plugin or converter is called '" + printable(what, 80) + "'", "titan plugins inspect",
-                    did_you_mean(what, names) + "titan plugins list shows all; a file is named by its path");
+  throw usage_error(
+      "no plugin or converter is called '" + printable(what, 80) + "'", "titan plugins inspect",
+      did_you_mean(what, names) + "titan plugins list shows all; a file is named by its path");
 }
 
 }  // namespace titan::plugins

@@ -10,7 +10,8 @@ namespace titan::plugins {
 /// A table of converters, then one line for each file that was skipped or refused, for duplicates,
 /// warnings and notices. Ends in a newline.
 std::string list_text(const Catalog& catalog);
-/// {"searched": [..], "plugins": [..], "duplicates": [..], "notices": [..]}, without a final newline.
+/// {"searched": [..], "plugins": [..], "duplicates": [..], "notices": [..]}, without a final
+/// newline.
 std::string list_json(const Catalog& catalog);
 
 /// Everything that can be said about one file without running it.

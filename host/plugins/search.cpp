@@ -46,7 +46,8 @@ void SearchWalk::add(const fs::path& path, Origin origin, bool may_be_missing) {
   if (stat(path.c_str(), &found) != 0) {
     const int code = errno;
     struct stat link {};
-    if (lstat(path.c_str(), &link) == 0) return add_file(path, origin);  // a broken link: judged as a file
+    if (lstat(path.c_str(), &link) == 0)
+      return add_file(path, origin);  // a broken link: judged as a file
     if (may_be_missing && code == ENOENT) return;
     note(shown, std::string("cannot be searched: ") + std::generic_category().message(code),
          "correct or remove it from " + origin_name(origin));
@@ -61,7 +62,8 @@ void SearchWalk::add(const fs::path& path, Origin origin, bool may_be_missing) {
 void SearchWalk::add_folder(const fs::path& folder, Origin origin) {
   std::vector<fs::path> files;
   std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error))
     if (entry->path().extension() == ".so") files.push_back(entry->path());
   if (error)
     note(printable(folder.native()), "cannot be listed: " + error.message(),
@@ -74,7 +76,8 @@ void SearchWalk::add_folder(const fs::path& folder, Origin origin) {
 void SearchWalk::add_file(const fs::path& file, Origin origin) {
   struct stat found {};
   if (stat(file.c_str(), &found) == 0) {
-    const auto [known, is_new] = seen_files_.try_emplace({found.st_dev, found.st_ino}, result_.candidates.size());
+    const auto [known, is_new] =
+        seen_files_.try_emplace({found.st_dev, found.st_ino}, result_.candidates.size());
     if (!is_new) {
       Candidate& first = result_.candidates[known->second];
       if (first.path != file) first.same_file.push_back(file);
@@ -95,8 +98,9 @@ void add_environment(const std::string& variable, SearchWalk& walk) {
       walk.note(kPathVariable, "has an empty component, which is skipped",
                 "write absolute paths with one colon between them");
     else if (part.front() != '/')
-      walk.note(kPathVariable, "has the relative component '" + printable(part) + "', which is skipped",
-                "write it as an absolute path: what is loaded must not depend on the working directory");
+      walk.note(
+          kPathVariable, "has the relative component '" + printable(part) + "', which is skipped",
+          "write it as an absolute path: what is loaded must not depend on the working directory");
     else
       walk.add(fs::path(part), Origin::kEnvironment, false);
   }

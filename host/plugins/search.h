@@ -17,7 +17,8 @@ enum class Origin { kConfig, kEnvironment, kInstallation };
 std::string origin_name(Origin origin);
 
 struct SearchOptions {
-  /// plugins.paths of the config: folders or files; a relative one counts from the working directory.
+  /// plugins.paths of the config: folders or files; a relative one counts from the working
+  /// directory.
   std::vector<std::filesystem::path> paths;
   /// TITAN_PLUGIN_PATH; from_environment() fills it. Absolute folders or files between colons.
   std::optional<std::string> environment;
@@ -34,7 +35,8 @@ struct SearchOptions {
 struct Candidate {
   std::filesystem::path path;  ///< absolute
   Origin origin = Origin::kConfig;
-  std::vector<std::filesystem::path> same_file;  ///< other names of the same inode, not searched again
+  std::vector<std::filesystem::path>
+      same_file;  ///< other names of the same inode, not searched again
 };
 
 /// Something about the search itself that the user should know.

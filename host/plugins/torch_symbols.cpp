@@ -8,11 +8,12 @@
 namespace titan::plugins {
 namespace {
 
-/// How the namespaces of LibTorch begin in a mangled name; K marks a const member function. Anywhere
-/// in the name: a function that merely takes an at::Tensor is tied to its layout as well.
+/// How the namespaces of LibTorch begin in a mangled name; K marks a const member function.
+/// Anywhere in the name: a function that merely takes an at::Tensor is tied to its layout as well.
 /// std::vector::at is "E2atE", not "N2at".
 constexpr std::array<std::string_view, 10> kTorchNamespaces = {
-    "N2at", "NK2at", "N3c10", "NK3c10", "N5torch", "NK5torch", "N4c10d", "NK4c10d", "N6caffe2", "NK6caffe2"};
+    "N2at",     "NK2at",  "N3c10",   "NK3c10",   "N5torch",
+    "NK5torch", "N4c10d", "NK4c10d", "N6caffe2", "NK6caffe2"};
 
 std::array<int64_t, 3> torch_version_parts(std::string_view text) {
   std::array<int64_t, 3> parts{};
@@ -32,7 +33,8 @@ TorchSymbols torch_symbols(const ElfFile& elf) {
   TorchSymbols found;
   for (const ElfSymbol& symbol : elf.undefined) {
     const std::string_view name = symbol.name;
-    if (found.shim.empty() && (name.starts_with("aoti_torch_") || name.starts_with("torch_"))) found.shim = name;
+    if (found.shim.empty() && (name.starts_with("aoti_torch_") || name.starts_with("torch_")))
+      found.shim = name;
     if (found.cpp.empty() && name.starts_with("_Z") &&
         std::any_of(kTorchNamespaces.begin(), kTorchNamespaces.end(),
                     [&](std::string_view ns) { return name.find(ns) != std::string_view::npos; }))

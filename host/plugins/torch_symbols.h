@@ -13,7 +13,9 @@ namespace titan::plugins {
 struct TorchSymbols {
   std::string cpp;   ///< at::, c10::, torch:: : changes with every LibTorch
   std::string shim;  ///< aoti_torch_*, torch_*: torch's stable C functions
-  Tier tier() const { return !cpp.empty() ? Tier::kExact : !shim.empty() ? Tier::kStable : Tier::kNone; }
+  Tier tier() const {
+    return !cpp.empty() ? Tier::kExact : !shim.empty() ? Tier::kStable : Tier::kNone;
+  }
 };
 
 TorchSymbols torch_symbols(const ElfFile& elf);

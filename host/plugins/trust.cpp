@@ -41,25 +41,29 @@ void TrustCheck::check_folders(const std::filesystem::path& path, uint32_t owner
     const auto found = folder(at);
     const std::string shown = printable(at.native());
     if (!found) {
-      findings.push_back({true, "is in " + shown + ", which cannot be examined", "make that folder readable"});
+      findings.push_back(
+          {true, "is in " + shown + ", which cannot be examined", "make that folder readable"});
       return;
     }
     if (found->mode & S_IWOTH) {
       const bool sticky = (found->mode & S_ISVTX) != 0;
       if (!sticky || !own(owner_of_entry)) {
-        findings.push_back({true, "is in " + shown + ", which is world-writable (" + mode_text(found->mode) +
-                                      "): anyone may replace it",
-                            "chmod o-w '" + shown + "', or move the plugin to a folder of your own"});
+        findings.push_back(
+            {true,
+             "is in " + shown + ", which is world-writable (" + mode_text(found->mode) +
+                 "): anyone may replace it",
+             "chmod o-w '" + shown + "', or move the plugin to a folder of your own"});
         return;
       }
     } else if (nearest && (found->mode & S_IWGRP)) {
-      findings.push_back({strict_, "is in " + shown + ", which is group-writable (" +
-                                       mode_text(found->mode) + ")",
-                          "chmod g-w '" + shown + "'"});
+      findings.push_back(
+          {strict_, "is in " + shown + ", which is group-writable (" + mode_text(found->mode) + ")",
+           "chmod g-w '" + shown + "'"});
     }
     if (!own(found->owner) && nearest)
-      findings.push_back({strict_, "is in " + shown + ", which belongs to another user (uid " +
-                                       std::to_string(found->owner) + ")",
+      findings.push_back({strict_,
+                          "is in " + shown + ", which belongs to another user (uid " +
+                              std::to_string(found->owner) + ")",
                           "move the plugin to a folder of your own"});
     owner_of_entry = found->owner;
     nearest = false;
@@ -67,15 +71,17 @@ void TrustCheck::check_folders(const std::filesystem::path& path, uint32_t owner
   }
 }
 
-std::vector<TrustFinding> TrustCheck::check(const std::filesystem::path& path, const FileStat& file) {
+std::vector<TrustFinding> TrustCheck::check(const std::filesystem::path& path,
+                                            const FileStat& file) {
   std::vector<TrustFinding> findings;
   const std::string shown = printable(path.native());
   if (file.mode & S_IWOTH)
-    findings.push_back({true, "is world-writable (" + mode_text(file.mode) + "): anyone may change it",
+    findings.push_back({true,
+                        "is world-writable (" + mode_text(file.mode) + "): anyone may change it",
                         "chmod o-w '" + shown + "'"});
   else if (file.mode & S_IWGRP)
-    findings.push_back({strict_, "is group-writable (" + mode_text(file.mode) + ")",
-                        "chmod g-w '" + shown + "'"});
+    findings.push_back(
+        {strict_, "is group-writable (" + mode_text(file.mode) + ")", "chmod g-w '" + shown + "'"});
   if (!own(file.owner))
     findings.push_back({strict_, "belongs to another user (uid " + std::to_string(file.owner) + ")",
                         "install a copy of your own"});

@@ -21,11 +21,12 @@ struct TrustFinding {
 /// Remembers folders, so that a thousand files in one folder cost one look at it.
 class TrustCheck {
  public:
-  /// `strict` (plugins.policy: strict) turns warnings into refusals. `user` is the effective user id.
+  /// `strict` (plugins.policy: strict) turns warnings into refusals. `user` is the effective user
+  /// id.
   TrustCheck(bool strict, uint32_t user) : strict_(strict), user_(user) {}
 
-  /// World-writable refuses; group-writable or a foreign owner warns. A folder that is world-writable
-  /// and sticky (/tmp) is as good as the owner of what lies in it.
+  /// World-writable refuses; group-writable or a foreign owner warns. A folder that is
+  /// world-writable and sticky (/tmp) is as good as the owner of what lies in it.
   std::vector<TrustFinding> check(const std::filesystem::path& path, const FileStat& file);
 
  private:

@@ -147,7 +147,7 @@ StepResult Trainer::step() {
     const at::Tensor loss =
         model::cross_entropy(logits, to_tensor(batches[i].labels, batches[i], device), valid_labels);
     loss.backward();
-    loss_sum = loss_sum.defined() ? loss_sum + loss.detach() : loss.detach();
+    loss_sum = loss_sum.defined() ? at::add(loss_sum, loss.detach()) : loss.detach();
   }
   result.loss = loss_sum.item<double>();
   // The norm is judged before anything is scaled, and the step taken only if both numbers are sound.

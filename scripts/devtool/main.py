@@ -18,8 +18,10 @@ usage: ./dev COMMAND [options]
   titan ARGS     run the titan program with its environment set (./dev titan plugins list)
   build          install what is missing and build
   data           fetch the text into .titan/data
-  bench [NAMES]  run the benchmarks of tests/bench
-  lint [--all]   clang-format, clang-tidy (changed files, or all), shellcheck
+  bench [NAMES]  run the benchmarks of tests/bench; --rounds=N and the like go to them
+  lint           clang-format, clang-tidy, shellcheck
+                   --all    clang-tidy on all files, not only on changed ones
+                   --fix    let clang-format rewrite the files
   clean          remove build/ and .titan/
   help           this text
 

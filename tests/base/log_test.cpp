@@ -81,7 +81,8 @@ TEST_F(LogFormat, DropsColourCodesOfTheTextWithoutColour) {
 }
 
 TEST_F(LogFormat, HidesControlCharacters) {
-  const std::string line = format_log(LogLevel::kInfo, "a\x1b]0;t\x07\r\x1b[2Jb\tc", at_millis(0), true);
+  const std::string line =
+      format_log(LogLevel::kInfo, "a\x1b]0;t\x07\r\x1b[2Jb\tc", at_millis(0), true);
   EXPECT_NE(line.find("a?]0;t???[2Jb\tc"), std::string::npos) << line;
 }
 
@@ -116,7 +117,8 @@ TEST(Log, LinesOfThreadsDoNotMix) {
   for (std::thread& thread : threads) thread.join();
   std::istringstream lines(capture.text());
   const std::regex form(
-      R"(\[titan\] \d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - root - INFO - (a{100}|b{100}|c{100}|d{100}))");
+      R"(\[titan\] \d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - root - INFO - )"
+      "(a{100}|b{100}|c{100}|d{100})");
   int count = 0;
   for (std::string line; std::getline(lines, line); ++count)
     ASSERT_TRUE(std::regex_match(line, form)) << line;

@@ -61,8 +61,9 @@ TEST(HostileYaml, OnlyTextIsText) {
 }
 
 TEST(HostileYaml, LargeInputsTakeLittleTime) {
-  for (const char* part : {"[", "{", "- ", "a: ", "? ", "[a,", "{a: ", "&a [", "\"", "'", "|\n", "a:\n ",
-                           "[]", "a,", "x: y\n", "\n", ": ", "-\n", "--- \n", "%a\n", "a ", "*a "}) {
+  for (const char* part : {"[", "{", "- ", "a: ", "? ", "[a,", "{a: ", "&a [", "\"", "'", "|\n",
+                           "a:\n ", "[]", "a,", "x: y\n", "\n", ": ", "-\n", "--- \n", "%a\n",
+                           "a ", "*a "}) {
     SCOPED_TRACE(part);
     const auto start = std::chrono::steady_clock::now();
     usage_error_of([&] { load_text(repeated(part, kMaxConfigBytes)); });

@@ -38,7 +38,8 @@ TEST(Load, CommandLineBeatsFileBeatsDefault) {
 
 TEST(Load, SectionsMayBeEmptyAndNested) {
   const LoadedConfig config =
-      load_text("training:\n  # steps: 1\noptimizer:\nmodel:\n  args:\n    dim: 64\n    n_heads: 4\n");
+      load_text("training:\n  # steps: 1\noptimizer:\nmodel:\n  args:\n"
+                "    dim: 64\n    n_heads: 4\n");
   EXPECT_EQ(config.values.model.args.dim, 64);
   EXPECT_EQ(config.values.model.args.n_heads, 4);
   EXPECT_EQ(config.values.model.args.n_layers, std::nullopt);
@@ -129,11 +130,13 @@ TEST(Load, FilesThatAreNoConfigAreRefused) {
 
 TEST(Load, RulesBetweenKeys) {
   expect_load_error("training: {local_batch_size: 4, global_batch_size: 6}\n",
-                    "global_batch_size (6) must be -1 or a multiple of training.local_batch_size (4)",
+                    "global_batch_size (6) must be -1 or a multiple of "
+                    "training.local_batch_size (4)",
                     "debug.yaml:1:52", "");
   expect_option_error({"--training.global_batch_size=0"}, "must be -1 or a multiple",
                       "--training.global_batch_size=0", "");
-  EXPECT_EQ(load_options({"--training.global_batch_size=24"}).values.training.global_batch_size, 24);
+  EXPECT_EQ(load_options({"--training.global_batch_size=24"}).values.training.global_batch_size,
+            24);
   expect_option_error({"--training.dataset=text"}, "needs training.dataset_path",
                       "--training.dataset=text", "--training.dataset_path=");
   expect_option_error({"--model.args.n_heads=4", "--model.args.n_kv_heads=3"},

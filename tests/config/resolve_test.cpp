@@ -48,7 +48,8 @@ TEST(Resolve, ListFromTheCommandLine) {
   EXPECT_EQ(requests[1].converter, "lora");
   const auto flow = resolve_text(
       "model: {converters: [lora]}\n",
-      {"--model.converters=[{use: float8, as: a, recipe: rowwise, emulate: yes}, {use: float8, as: b}]"});
+      {"--model.converters=[{use: float8, as: a, recipe: rowwise, emulate: yes}, "
+       "{use: float8, as: b}]"});
   ASSERT_EQ(flow.size(), 2u);
   EXPECT_EQ(recipe_of(flow[0]), "rowwise");
   EXPECT_EQ(flow[0].options.at("emulate"), one(true));
@@ -96,7 +97,8 @@ TEST(Resolve, SelectorsAreReadEverywhereUnderBothNames) {
             (Names{"layers.0.**", "layers.1.**"}));
   EXPECT_EQ(resolve_text(applied, {"--float8.filter_fqns=output"})[0].exclude, (Names{"output"}));
   const auto request = resolve_text(
-      "model:\n  converters:\n    - {use: lora, rank: 1, include: [\"layers.*.w[12]\"], exclude: []}\n")[0];
+      "model:\n  converters:\n"
+      "    - {use: lora, rank: 1, include: [\"layers.*.w[12]\"], exclude: []}\n")[0];
   EXPECT_EQ(request.include, (Names{"layers.*.w[12]"}));
   EXPECT_TRUE(request.exclude.empty());
   expect_resolve_error(applied + "float8:\n  include: [\"a..b\"]\n", {}, "malformed pattern 'a..b'",

@@ -19,8 +19,8 @@ TEST(Value, IntegersAreExactlyIntegers) {
       {"true", "integer"},            {"3 4", "integer"},           {"1,000", "integer"},
   };
   for (const auto& c : cases)
-    expect_load_error(training("steps: " + std::string(c.text)), "training.steps must be an integer",
-                      "/debug.yaml:2:10", c.hint);
+    expect_load_error(training("steps: " + std::string(c.text)),
+                      "training.steps must be an integer", "/debug.yaml:2:10", c.hint);
   expect_load_error(training("steps: 99999999999999999999"), "does not fit into 64 bits",
                     "/debug.yaml:2:10", "");
   EXPECT_EQ(load_text(training("steps: +5")).values.training.steps, 5);
@@ -33,8 +33,8 @@ TEST(Value, NumbersAreFinite) {
                       "optimizer.lr must be a number", "/debug.yaml:2:7",
                       "lr: number, at least 0.0; default 0.0008; peak learning rate");
   for (const char* text : {"nan", "inf", "-inf", "1e999"})
-    expect_load_error("optimizer:\n  lr: " + std::string(text) + "\n", "optimizer.lr must be a finite",
-                      "/debug.yaml:2:7", "");
+    expect_load_error("optimizer:\n  lr: " + std::string(text) + "\n",
+                      "optimizer.lr must be a finite", "/debug.yaml:2:7", "");
   expect_load_error("optimizer: {lr: .inf}\n", "must be a number", "", "");
   EXPECT_EQ(load_text("optimizer: {lr: 3e-4}\n").values.optimizer.lr, 3e-4);
   EXPECT_EQ(load_text("optimizer: {lr: 1}\n").values.optimizer.lr, 1.0);

@@ -87,7 +87,7 @@ class ContainerTest : public ::testing::Test {
       recorder.wrap(static_cast<size_t>(recorder.model().find(fqn)), std::make_unique<AddingWrap>(value, factor));
     };
   }
-  static config::ConverterRequest request(const std::string& name) { return {name, name, {}, {}, {}}; }
+  static config::ConverterRequest request(const std::string& name) { return {name, name, {}, {}, {}, {}}; }
   std::unique_ptr<ModelConvertersContainer> make(const std::vector<std::string>& names) {
     std::vector<config::ConverterRequest> requests;
     for (const auto& name : names) requests.push_back(request(name));

@@ -51,33 +51,38 @@ std::map<std::string, Expected> fill_folder(const TempFolder& folder) {
   write_text(expect("empty.so", kRefused, "is empty"), "");
   write_text(expect("one_byte.so", kSkipped, "is not an ELF file"), "x");
   write_text(expect("script.so", kSkipped, "is not an ELF file"), "INPUT(-lfoo)\n");
-  write_changed(expect("cut_header.so", kRefused, "the ELF header is cut"), [](auto& b) { b.resize(40); });
-  write_changed(expect("cut_table.so", kRefused, "the program headers end beyond"), [](auto& b) { b.resize(100); });
-  write_changed(expect("cut_segment.so", kRefused, "is cut short: segment"), [](auto& b) { b.resize(b.size() / 4); });
+  write_changed(expect("cut_header.so", kRefused, "the ELF header is cut"),
+                [](auto& b) { b.resize(40); });
+  write_changed(expect("cut_table.so", kRefused, "the program headers end beyond"),
+                [](auto& b) { b.resize(100); });
+  write_changed(expect("cut_segment.so", kRefused, "is cut short: segment"),
+                [](auto& b) { b.resize(b.size() / 4); });
   write_changed(expect("arm.so", kSkipped, "was built for AArch64"), set_byte(18, EM_AARCH64));
-  write_changed(expect("elf32.so", kSkipped, "was built for 32-bit"), set_byte(EI_CLASS, ELFCLASS32));
-  write_changed(expect("big_endian.so", kSkipped, "was built for big-endian"), set_byte(EI_DATA, ELFDATA2MSB));
+  write_changed(expect("elf32.so", kSkipped, "was built for 32-bit"),
+                set_byte(EI_CLASS, ELFCLASS32));
+  write_changed(expect("big_endian.so", kSkipped, "was built for big-endian"),
+                set_byte(EI_DATA, ELFDATA2MSB));
   write_changed(expect("program.so", kRefused, "is a program"), set_byte(16, ET_EXEC));
   write_changed(expect("object.so", kRefused, "is an object file"), set_byte(16, ET_REL));
   write_changed(expect("core.so", kRefused, "is a core dump"), set_byte(16, ET_CORE));
-  write_changed(expect("no_segments.so", kRefused, "program header table has 0 entries"), [](auto& b) {
-    b[56] = b[57] = std::byte{0};
-  });
-  write_changed(expect("many_segments.so", kRefused, "program headers end beyond"), [](auto& b) {
-    b[56] = std::byte{0xfe}, b[57] = std::byte{0xff};
-  });
-  write_changed(expect("note_length.so", kRefused, "the note says that it has 4294967280 bytes"), [](auto& b) {
-    // descsz stands in front of the type and the name.
-    const std::string_view mark("\1\0\0\0titan\0", 10);
-    const std::string_view text(reinterpret_cast<const char*>(b.data()), b.size());
-    const size_t at = text.find(mark);
-    ASSERT_NE(at, std::string_view::npos);
-    const uint32_t size = 4294967280u;
-    std::memcpy(b.data() + at - 4, &size, 4);
-  });
+  write_changed(expect("no_segments.so", kRefused, "program header table has 0 entries"),
+                [](auto& b) { b[56] = b[57] = std::byte{0}; });
+  write_changed(expect("many_segments.so", kRefused, "program headers end beyond"),
+                [](auto& b) { b[56] = std::byte{0xfe}, b[57] = std::byte{0xff}; });
+  write_changed(expect("note_length.so", kRefused, "the note says that it has 4294967280 bytes"),
+                [](auto& b) {
+                  // descsz stands in front of the type and the name.
+                  const std::string_view mark("\1\0\0\0titan\0", 10);
+                  const std::string_view text(reinterpret_cast<const char*>(b.data()), b.size());
+                  const size_t at = text.find(mark);
+                  ASSERT_NE(at, std::string_view::npos);
+                  const uint32_t size = 4294967280u;
+                  std::memcpy(b.data() + at - 4, &size, 4);
+                });
   fs::create_directory(expect("folder.so", kSkipped, "is a folder"));
   fs::create_symlink("loop.so", expect("loop.so", kRefused, "leads back to itself"));
-  fs::create_symlink("nowhere.so", expect("dangling.so", kRefused, "link to a file that does not exist"));
+  fs::create_symlink("nowhere.so",
+                     expect("dangling.so", kRefused, "link to a file that does not exist"));
   fs::create_symlink("/dev/null", expect("device.so", kRefused, "is a device"));
   EXPECT_EQ(mkfifo(expect("fifo.so", kRefused, "is a FIFO").c_str(), 0600), 0);
   copy_to(folder, TITAN_NASTY_SO "/good.so", "open_to_all.so");
@@ -85,7 +90,8 @@ std::map<std::string, Expected> fill_folder(const TempFolder& folder) {
   for (const auto& [name, says] : std::map<std::string, std::string>{
            {"execstack", "asks for an executable stack"},
            {"links_torch", "links LibTorch (libtorch_cpu.so)"},
-           {"cpp_torch", "needs the C++ interface of LibTorch (tier exact, for example _ZNK2at6Tensor5numelEv)"},
+           {"cpp_torch",
+            "needs the C++ interface of LibTorch (tier exact, for example _ZNK2at6Tensor5numelEv)"},
            {"cpp_torch_note", "says tier stable but needs the C++ symbol _ZNK2at6Tensor5numelEv"},
            {"shim", "says tier none but needs aoti_torch_get_dim"},
            {"note_exact", "needs the C++ interface of LibTorch (tier exact)"},
@@ -118,7 +124,8 @@ TEST(NastyFiles, OneFolderWithAllOfThemIsListed) {
     ASSERT_TRUE(expected.count(name)) << name;
     const Expected& want = expected.at(name);
     const Verdict& verdict = entry.judged.verdict;
-    EXPECT_EQ(outcome_name(verdict.outcome), outcome_name(want.outcome)) << name << ": " << verdict.reason;
+    EXPECT_EQ(outcome_name(verdict.outcome), outcome_name(want.outcome))
+        << name << ": " << verdict.reason;
     EXPECT_NE(verdict.reason.find(want.says), std::string::npos) << name << ": " << verdict.reason;
     if (entry.loadable()) continue;
     EXPECT_FALSE(verdict.hint.empty()) << name;
@@ -143,7 +150,8 @@ TEST(NastyFiles, CutAnywhereIsNeverLoadable) {
   for (int i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
     std::memcpy(&segment, bytes.data() + header.e_phoff + i * sizeof(segment), sizeof(segment));
-    if (segment.p_type == PT_LOAD) end = std::max<uint64_t>(end, segment.p_offset + segment.p_filesz);
+    if (segment.p_type == PT_LOAD)
+      end = std::max<uint64_t>(end, segment.p_offset + segment.p_filesz);
   }
   for (size_t length = 0; length < end; length += 101) {
     write_file(path, {bytes.data(), length});
@@ -162,9 +170,10 @@ TEST(NastyFiles, RefusedFileIsNamedWhenItsConverterIsRequested) {
     load_requested(scan(options), {"nasty"}, {}, testing::small_host());
     FAIL();
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("is in " + (folder / "note_too_new.so").string() +
-                                             ", which was refused: it needs titan API level 4294967295, this "
-                                             "titan has level 1 [T-11]"),
+    EXPECT_NE(std::string(error.what())
+                  .find("is in " + (folder / "note_too_new.so").string() +
+                        ", which was refused: it needs titan API level 4294967295, this "
+                        "titan has level 1 [T-11]"),
               std::string::npos)
         << error.what();
     EXPECT_NE(error.hint().find("https://nasty.example"), std::string::npos);

@@ -46,14 +46,19 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         LoadDefect{"throws", "threw an exception: out of cheese [T-28]"},
         LoadDefect{"throws_int", "threw something that is no std::exception [T-28]"},
-        LoadDefect{"returns_error", "register_converters failed (unsupported): needs a better moon"},
-        LoadDefect{"silent_error", "failed (unknown status 4242): it failed (unknown status 4242) without saying why, "
-                                   "which is a defect of the plugin [T-26]"},
+        LoadDefect{"returns_error",
+                   "register_converters failed (unsupported): needs a better moon"},
+        LoadDefect{
+            "silent_error",
+            "failed (unknown status 4242): it failed (unknown status 4242) without saying why, "
+            "which is a defect of the plugin [T-26]"},
         LoadDefect{"nothing", "registered nothing [T-32]"},
         LoadDefect{"twice", "the converter 'nasty' is registered twice [T-32]"},
         LoadDefect{"ignored", "the converter 'nasty' is registered twice [T-32]"},
-        LoadDefect{"not_listed", "registered the converter 'nasty', which its note does not list [T-17]"},
-        LoadDefect{"not_registered", "its note lists the converter 'promised', which it did not register [T-17]"},
+        LoadDefect{"not_listed",
+                   "registered the converter 'nasty', which its note does not list [T-17]"},
+        LoadDefect{"not_registered",
+                   "its note lists the converter 'promised', which it did not register [T-17]"},
         LoadDefect{"no_note_handed", "did not hand over its note [T-17]"},
         LoadDefect{"other_note", "handed over another note than the one in its file [T-17]"},
         LoadDefect{"size_0", "struct_size is 0;"}, LoadDefect{"size_3", "struct_size is 3;"},
@@ -65,17 +70,21 @@ INSTANTIATE_TEST_SUITE_P(
         LoadDefect{"flags", "titan_converter.flags of 'nasty' is 1"},
         LoadDefect{"null_converter", "registrar_converter was given NULL"},
         LoadDefect{"misaligned", "misaligned pointer"},
-        LoadDefect{"undefined", "needs the symbol nobody_defines_this, which nothing in this process defines [T-33]"},
+        LoadDefect{
+            "undefined",
+            "needs the symbol nobody_defines_this, which nothing in this process defines [T-33]"},
         LoadDefect{"needs_gone", "needs libgone.so, which was not found [T-33]"}),
     [](const auto& info) { return std::string(info.param.file); });
 
 TEST(NastyPlugin, RegistrarUsedAfterReturnIsAnsweredNotFollowed) {
   TempFolder folder;
-  const LoadedPlugin plugin = load_plugin(Judge().judge(copy_to(folder, TITAN_NASTY_SO "/good.so")), small_host());
+  const LoadedPlugin plugin =
+      load_plugin(Judge().judge(copy_to(folder, TITAN_NASTY_SO "/good.so")), small_host());
   ASSERT_EQ(plugin.converters.size(), 1u);
   clear_error();
   EXPECT_EQ(plugin.converters[0].convert(nullptr, nullptr), TITAN_WRONG_STATE);
-  EXPECT_NE(take_error(TITAN_WRONG_STATE).message.find("after register_converters returned"), std::string::npos);
+  EXPECT_NE(take_error(TITAN_WRONG_STATE).message.find("after register_converters returned"),
+            std::string::npos);
 }
 
 }  // namespace

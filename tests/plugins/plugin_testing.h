@@ -42,7 +42,8 @@ inline const titan_host& small_host() {
 class TempFolder {
  public:
   TempFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "titan_plugins_XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "titan_plugins_XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
     path_ = std::filesystem::canonical(pattern);
   }
@@ -69,7 +70,8 @@ inline std::vector<std::byte> read_file(const std::filesystem::path& path) {
 
 inline void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
   std::ofstream out(path, std::ios::binary);
-  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  out.write(reinterpret_cast<const char*>(bytes.data()),
+            static_cast<std::streamsize>(bytes.size()));
   out.close();
   ASSERT_TRUE(out) << path;
 }
@@ -117,7 +119,8 @@ inline int patch_bytes(std::vector<std::byte>& bytes, std::string_view from, std
   EXPECT_EQ(from.size(), to.size());
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   int count = 0;
-  for (size_t at = text.find(from); at != std::string_view::npos; at = text.find(from, at + 1), ++count)
+  for (size_t at = text.find(from); at != std::string_view::npos;
+       at = text.find(from, at + 1), ++count)
     std::memcpy(bytes.data() + at, to.data(), to.size());
   return count;
 }

@@ -49,12 +49,14 @@ TEST(Catalog, FindsWithoutLoadingAndLoadsOnlyWhatIsUsed) {
   const auto layer = copy_to(folder, TITAN_TEST_SO "/test_cpp_layer.so");
   const auto noteless = copy_to(folder, TITAN_TEST_SO "/test_noteless.so");
   const Catalog catalog = scan(folder_only(folder));
-  EXPECT_EQ(catalog.converter_names(), (std::vector<std::string>{"nothing", "scale", "scale.twice"}));
+  EXPECT_EQ(catalog.converter_names(),
+            (std::vector<std::string>{"nothing", "scale", "scale.twice"}));
   ASSERT_EQ(catalog.find("scale").size(), 1u);
   EXPECT_EQ(catalog.without_note().size(), 1u);
   for (const auto& path : {scale, layer, noteless}) EXPECT_FALSE(is_mapped(path)) << path;
 
-  const auto loaded = load_requested(catalog, {"scale.twice", "lora", "scale"}, {"lora"}, small_host());
+  const auto loaded =
+      load_requested(catalog, {"scale.twice", "lora", "scale"}, {"lora"}, small_host());
   ASSERT_EQ(loaded.size(), 1u) << "one file, though two of its converters are used";
   EXPECT_TRUE(is_mapped(scale));
   EXPECT_FALSE(is_mapped(layer));
@@ -73,11 +75,15 @@ TEST(Catalog, MissingConverterSaysWhatWasFoundWhereAndWhy) {
   ASSERT_EQ(chmod(open.c_str(), 0777), 0);
   write_text(folder / "readme.so", "text");
   const Catalog catalog = scan(folder_only(folder));
-  const Error error = thrown_by([&] { load_requested(catalog, {"scael"}, {"lora"}, small_host()); });
+  const Error error =
+      thrown_by([&] { load_requested(catalog, {"scael"}, {"lora"}, small_host()); });
   const std::string what = error.what();
   EXPECT_EQ(error.status(), ExitStatus::kUsage);
-  EXPECT_NE(what.find("there is no converter 'scael'; found: scale, scale.twice, lora"), std::string::npos) << what;
-  EXPECT_NE(what.find("test_cpp_layer.so was refused: it is world-writable"), std::string::npos) << what;
+  EXPECT_NE(what.find("there is no converter 'scael'; found: scale, scale.twice, lora"),
+            std::string::npos)
+      << what;
+  EXPECT_NE(what.find("test_cpp_layer.so was refused: it is world-writable"), std::string::npos)
+      << what;
   EXPECT_NE(what.find("readme.so was skipped: it is not an ELF file"), std::string::npos) << what;
   EXPECT_NE(error.hint().find("did you mean 'scale'"), std::string::npos) << error.hint();
   EXPECT_NE(error.where().find(folder.path().string() + " (plugins.paths)"), std::string::npos);

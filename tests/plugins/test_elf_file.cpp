@@ -46,9 +46,10 @@ TEST(ElfFile, ReadsTheRuntimeOfThisMachine) {
   };
   EXPECT_TRUE(has(file.version_definitions, "GLIBCXX_3.4"));
   EXPECT_TRUE(has(file.needed, "libc.so.6"));
-  EXPECT_TRUE(std::any_of(file.version_needs.begin(), file.version_needs.end(), [](const ElfVersionNeed& need) {
-    return need.library == "libc.so.6" && need.version.starts_with("GLIBC_2.");
-  }));
+  EXPECT_TRUE(std::any_of(
+      file.version_needs.begin(), file.version_needs.end(), [](const ElfVersionNeed& need) {
+        return need.library == "libc.so.6" && need.version.starts_with("GLIBC_2.");
+      }));
   EXPECT_GT(file.defined.size(), 3000u);
   EXPECT_TRUE(file.defines("__cxa_throw"));
 }
@@ -64,7 +65,8 @@ TEST(ElfFile, EveryTruncationIsSurvivedAndSegmentsCutAreSeen) {
   for (int i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
     std::memcpy(&segment, bytes.data() + header.e_phoff + i * sizeof(segment), sizeof(segment));
-    if (segment.p_type == PT_LOAD) end = std::max<uint64_t>(end, segment.p_offset + segment.p_filesz);
+    if (segment.p_type == PT_LOAD)
+      end = std::max<uint64_t>(end, segment.p_offset + segment.p_filesz);
   }
   GuardedBytes guarded(bytes.size());
   for (size_t length = 0; length < bytes.size(); ++length) {
@@ -112,7 +114,8 @@ TEST(ElfFile, NamesTheOtherMachine) {
 }
 
 /// A note area with one note of the given shape.
-std::vector<std::byte> note_area(uint32_t name_size, uint32_t desc_size, uint32_t type, std::string_view rest) {
+std::vector<std::byte> note_area(uint32_t name_size, uint32_t desc_size, uint32_t type,
+                                 std::string_view rest) {
   std::vector<std::byte> bytes(12 + rest.size());
   const uint32_t words[3] = {name_size, desc_size, type};
   std::memcpy(bytes.data(), words, 12);
@@ -132,9 +135,9 @@ TEST(NoteBytes, FindsAndBounds) {
   const std::string name = "titan\0\0\0"s;
   EXPECT_EQ(note_of(note_area(6, 2, 1, name + "{}\0\0"s)).json, "{}");
   EXPECT_EQ(note_of(note_area(6, 2, 1, name + "{}"s)).json, "{}");
-  EXPECT_FALSE(note_of(note_area(6, 2, 2, name + "{}\0\0"s)).found);           // another type
+  EXPECT_FALSE(note_of(note_area(6, 2, 2, name + "{}\0\0"s)).found);  // another type
   EXPECT_FALSE(note_of(note_area(4, 4, 1, "GNU\0abcd"s)).found);
-  EXPECT_NE(note_of(note_area(6, 100, 1, name + "{}\0\0"s)).problem, "");      // longer than the area
+  EXPECT_NE(note_of(note_area(6, 100, 1, name + "{}\0\0"s)).problem, "");  // longer than the area
   EXPECT_NE(note_of(note_area(6, UINT32_MAX, 1, name + "{}\0\0"s)).problem, "");
   EXPECT_FALSE(note_of(note_area(UINT32_MAX, 2, 1, name + "{}\0\0"s)).found);
   EXPECT_FALSE(note_of({}).found);

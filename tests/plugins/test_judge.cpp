@@ -94,7 +94,8 @@ TEST(Judge, ForeignOwner) {
   if (geteuid() != 0) {
     // Without root no file can be given away; a file of root is not foreign.
     EXPECT_TRUE(TrustCheck(true, geteuid()).check("/bin/sh", {{}, S_IFREG | 0755, 0}).empty());
-    const auto findings = TrustCheck(false, geteuid()).check("/bin/sh", {{}, S_IFREG | 0755, geteuid() + 1});
+    const auto findings =
+        TrustCheck(false, geteuid()).check("/bin/sh", {{}, S_IFREG | 0755, geteuid() + 1});
     ASSERT_EQ(findings.size(), 1u);
     EXPECT_FALSE(findings[0].refuse);
     return;
@@ -115,7 +116,8 @@ TEST(Judge, ForeignOwner) {
 TEST(Judge, NewerRuntimeThanThisMachines) {
   TempFolder folder;
   auto bytes = testing::read_file(TITAN_TEST_SO "/test_cpp_layer.so");
-  // The C++ layer needs libc or libstdc++ symbols of some version; make that version one of the future.
+  // The C++ layer needs libc or libstdc++ symbols of some version; make that version one of the
+  // future.
   const int patched = testing::patch_bytes(bytes, "GLIBCXX_3.4", "GLIBCXX_9.4") +
                       testing::patch_bytes(bytes, "GLIBC_2.", "GLIBC_9.");
   ASSERT_GT(patched, 0);

@@ -78,7 +78,8 @@ TEST(Loader, RefusesAFileThatChangedSinceItWasJudged) {
     load_plugin(judged, small_host());
     FAIL();
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("changed since it was checked [T-34]"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("changed since it was checked [T-34]"),
+              std::string::npos);
     EXPECT_EQ(error.status(), ExitStatus::kUsage);
     EXPECT_NE(error.where().find("plugin 'scale' ("), std::string::npos);
   }
@@ -94,7 +95,8 @@ TEST(Mapping, ComparesFilesNotNames) {
   TempFolder folder;
   const auto a = copy_to(folder, TITAN_TEST_SO "/test_scale.so", "a.so");
   const auto b = copy_to(folder, TITAN_TEST_SO "/test_scale.so", "b.so");
-  const OpenedFile one = open_regular_file(a), same = open_regular_file(a), other = open_regular_file(b);
+  const OpenedFile one = open_regular_file(a), same = open_regular_file(a),
+                   other = open_regular_file(b);
   ASSERT_TRUE(mapped_file_of(one.handle.get()));
   EXPECT_EQ(mapped_file_of(one.handle.get()), mapped_file_of(same.handle.get()));
   EXPECT_NE(mapped_file_of(one.handle.get()), mapped_file_of(other.handle.get()));
@@ -118,12 +120,15 @@ TEST(Registrar, DeadAfterwardsAndBoundToItsThread) {
   {
     Registration registration;
     kept = registration.handle();
-    std::thread([&] { EXPECT_EQ(registrar_converter(kept, &converter), TITAN_WRONG_STATE); }).join();
+    std::thread([&] {
+      EXPECT_EQ(registrar_converter(kept, &converter), TITAN_WRONG_STATE);
+    }).join();
     EXPECT_EQ(registrar_converter(kept, &converter), TITAN_OK);
   }
   EXPECT_EQ(registrar_converter(kept, &converter), TITAN_WRONG_STATE);
   EXPECT_EQ(registrar_note(kept, "{}", 2), TITAN_WRONG_STATE);
-  EXPECT_NE(take_error(TITAN_WRONG_STATE).message.find("after register_converters returned"), std::string::npos);
+  EXPECT_NE(take_error(TITAN_WRONG_STATE).message.find("after register_converters returned"),
+            std::string::npos);
   EXPECT_EQ(registrar_converter(nullptr, &converter), TITAN_INVALID_ARGUMENT);
   EXPECT_EQ(kept->converters.size(), 1u);
 }

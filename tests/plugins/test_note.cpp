@@ -18,7 +18,8 @@ std::string with_options(const std::string& options) {
 
 /// A valid note with the text `from` replaced by `to`.
 std::string changed(const std::string& from, const std::string& to) {
-  std::string text = R"({"name": "p", "version": "1.0.0", "api_min": 1, "api_built": 1, "tier": "none",
+  std::string text =
+      R"({"name": "p", "version": "1.0.0", "api_min": 1, "api_built": 1, "tier": "none",
                          "converters": [{"name": "c"}]})";
   const size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
@@ -34,7 +35,8 @@ struct BadNote {
 void expect_refused(const BadNote& bad) {
   const ParsedNote parsed = parse_note(bad.json, 1);
   EXPECT_NE(parsed.problem.find(bad.says), std::string::npos)
-      << "said: " << parsed.problem << "\nwanted: " << bad.says << "\nfor: " << bad.json.substr(0, 400);
+      << "said: " << parsed.problem << "\nwanted: " << bad.says
+      << "\nfor: " << bad.json.substr(0, 400);
   EXPECT_EQ(parsed.rule, bad.rule) << parsed.problem;
   EXPECT_FALSE(parsed.hint.empty()) << parsed.problem;
 }
@@ -65,7 +67,8 @@ TEST(Note, ReadsEverything) {
   ASSERT_EQ(options.size(), 9u);
   EXPECT_EQ(options[0].default_value->items[0], config::Scalar(true));
   EXPECT_EQ(options[1].default_value->items[0], config::Scalar(int64_t{-3}));
-  EXPECT_EQ(options[2].default_value->items[0], config::Scalar(2.0));  // an int literal is a float here
+  EXPECT_EQ(options[2].default_value->items[0],
+            config::Scalar(2.0));  // an int literal is a float here
   EXPECT_EQ(options[3].default_value->items[0], config::Scalar(std::string()));
   EXPECT_EQ(options[4].aliases, std::vector<std::string>{"old_e"});
   EXPECT_FALSE(options[5].default_value);
@@ -82,58 +85,79 @@ TEST(Note, RefusesByPath) {
       {"{} x", "not valid JSON", Rule::kNote},
       {"{\"name\": \"\xff\"}", "not valid JSON", Rule::kNote},
       {R"({"a": 1, "a": 2})", "\"a\" occurs twice", Rule::kNote},
-      {changed(R"("name": "c")", R"("name": "c", "options": [{"x": {"y": 1, "y": 2}}])"), "\"y\" occurs twice",
-       Rule::kNote},
+      {changed(R"("name": "c")", R"("name": "c", "options": [{"x": {"y": 1, "y": 2}}])"),
+       "\"y\" occurs twice", Rule::kNote},
       {std::string(17, '[') + std::string(17, ']'), "more than 16 levels", Rule::kNote},
       {std::string(60000, '['), "more than 16 levels", Rule::kNote},
       {std::string(65537, ' '), "at most 65536", Rule::kNote},
       {changed(R"("name": "p", )", ""), "the member \"name\" is missing", Rule::kNote},
-      {changed(R"("name": "p")", R"("name": "P")"), "name: \"P\" is not a valid name", Rule::kNames},
+      {changed(R"("name": "p")", R"("name": "P")"), "name: \"P\" is not a valid name",
+       Rule::kNames},
       {changed(R"("name": "p")", R"("name": 3)"), "name: must be a string", Rule::kNote},
       {changed("1.0.0", "1.0"), "version: \"1.0\" is not a version", Rule::kNote},
       {changed("1.0.0", "01.0.0"), "version:", Rule::kNote},
-      {changed(R"("api_min": 1)", R"("api_min": 0)"), "api_min: 0 is not an API level", Rule::kApiLevel},
-      {changed(R"("api_min": 1)", R"("api_min": 1.0)"), "api_min: must be a whole number", Rule::kNote},
-      {changed(R"("api_min": 1)", R"("api_min": 18446744073709551615)"), "api_min: is too large", Rule::kNote},
-      {changed(R"("api_min": 1)", R"("api_min": 2)"), "api_min: needs API level 2 but was built", Rule::kApiLevel},
+      {changed(R"("api_min": 1)", R"("api_min": 0)"), "api_min: 0 is not an API level",
+       Rule::kApiLevel},
+      {changed(R"("api_min": 1)", R"("api_min": 1.0)"), "api_min: must be a whole number",
+       Rule::kNote},
+      {changed(R"("api_min": 1)", R"("api_min": 18446744073709551615)"), "api_min: is too large",
+       Rule::kNote},
+      {changed(R"("api_min": 1)", R"("api_min": 2)"), "api_min: needs API level 2 but was built",
+       Rule::kApiLevel},
       {changed("none", "stabel"), "tier: \"stabel\" is not a tier", Rule::kNote},
       {changed(R"("tier")", R"("torch_min": "2", "tier")"), "torch_min:", Rule::kNote},
-      {changed(R"("tier")", R"("licence": "MIT", "tier")"), "unknown member \"licence\"", Rule::kNote},
+      {changed(R"("tier")", R"("licence": "MIT", "tier")"), "unknown member \"licence\"",
+       Rule::kNote},
       {changed(R"([{"name": "c"}])", "[]"), "converters: lists no converter", Rule::kNote},
       {changed(R"([{"name": "c"}])", "{}"), "converters: must be a list", Rule::kNote},
-      {changed(R"({"name": "c"})", R"({"name": "c"}, {"name": "c"})"), "converters[1].name", Rule::kTransaction},
-      {changed(R"({"name": "c"})", R"({"name": "c", "summary": "a\nb"})"), "converters[0].summary", Rule::kNote},
-      {changed(R"({"name": "c"})", R"({"name": "c", "opts": []})"), "converters[0]: unknown member \"opts\"",
+      {changed(R"({"name": "c"})", R"({"name": "c"}, {"name": "c"})"), "converters[1].name",
+       Rule::kTransaction},
+      {changed(R"({"name": "c"})", R"({"name": "c", "summary": "a\nb"})"), "converters[0].summary",
        Rule::kNote},
-      {with_options(R"({"type": "int"})"), "converters[0].options[0]: the member \"name\" is missing", Rule::kNote},
+      {changed(R"({"name": "c"})", R"({"name": "c", "opts": []})"),
+       "converters[0]: unknown member \"opts\"", Rule::kNote},
+      {with_options(R"({"type": "int"})"),
+       "converters[0].options[0]: the member \"name\" is missing", Rule::kNote},
       {with_options(R"({"name": "a"})"), "the member \"type\" is missing", Rule::kNote},
       {with_options(R"({"name": "a.b", "type": "int"})"), "options[0].name", Rule::kNames},
       {with_options(R"({"name": "exclude", "type": "int"})"), "is reserved", Rule::kNames},
-      {with_options(R"({"name": "a", "type": "integer"})"), "options[0].type: \"integer\"", Rule::kOptions},
-      {with_options(R"({"name": "a", "type": "list[list[int]]"})"), "options[0].type", Rule::kOptions},
-      {with_options(R"({"name": "a", "type": "list[int"})"), "options[0].type", Rule::kOptions},
-      {with_options(R"({"name": "a", "type": "int", "default": 1.5})"), "options[0].default", Rule::kNote},
-      {with_options(R"({"name": "a", "type": "int", "default": 9, "max": 8})"), "outside the option's own range",
+      {with_options(R"({"name": "a", "type": "integer"})"), "options[0].type: \"integer\"",
        Rule::kOptions},
+      {with_options(R"({"name": "a", "type": "list[list[int]]"})"), "options[0].type",
+       Rule::kOptions},
+      {with_options(R"({"name": "a", "type": "list[int"})"), "options[0].type", Rule::kOptions},
+      {with_options(R"({"name": "a", "type": "int", "default": 1.5})"), "options[0].default",
+       Rule::kNote},
+      {with_options(R"({"name": "a", "type": "int", "default": 9, "max": 8})"),
+       "outside the option's own range", Rule::kOptions},
       {with_options(R"({"name": "a", "type": "list[int]", "default": [1, 9], "max": 8})"),
        "options[0].default[1]: the default 9 is outside", Rule::kOptions},
-      {with_options(R"({"name": "a", "type": "list[int]", "default": 1})"), "default: must be a list", Rule::kNote},
-      {with_options(R"({"name": "a", "type": "float", "min": 2, "max": 1})"), "min is larger than max",
+      {with_options(R"({"name": "a", "type": "list[int]", "default": 1})"),
+       "default: must be a list", Rule::kNote},
+      {with_options(R"({"name": "a", "type": "float", "min": 2, "max": 1})"),
+       "min is larger than max", Rule::kOptions},
+      {with_options(R"({"name": "a", "type": "float", "default": 1e999})"), "number overflow",
+       Rule::kNote},
+      {with_options(R"({"name": "a", "type": "bool", "min": 0})"),
+       "only options of type int and float", Rule::kOptions},
+      {with_options(R"({"name": "a", "type": "bool", "default": 1})"), "must be true or false",
        Rule::kOptions},
-      {with_options(R"({"name": "a", "type": "float", "default": 1e999})"), "number overflow", Rule::kNote},
-      {with_options(R"({"name": "a", "type": "bool", "min": 0})"), "only options of type int and float",
+      {with_options(R"({"name": "a", "type": "enum"})"), "the member \"values\" is missing",
+       Rule::kNote},
+      {with_options(R"({"name": "a", "type": "enum", "values": []})"), "at least one value",
        Rule::kOptions},
-      {with_options(R"({"name": "a", "type": "bool", "default": 1})"), "must be true or false", Rule::kOptions},
-      {with_options(R"({"name": "a", "type": "enum"})"), "the member \"values\" is missing", Rule::kNote},
-      {with_options(R"({"name": "a", "type": "enum", "values": []})"), "at least one value", Rule::kOptions},
-      {with_options(R"({"name": "a", "type": "enum", "values": ["x", "x"]})"), "listed twice", Rule::kOptions},
-      {with_options(R"({"name": "a", "type": "enum", "values": ["x"], "default": "y"})"), "is not among",
+      {with_options(R"({"name": "a", "type": "enum", "values": ["x", "x"]})"), "listed twice",
        Rule::kOptions},
-      {with_options(R"({"name": "a", "type": "int", "values": ["x"]})"), "only options of type enum",
-       Rule::kOptions},
-      {with_options(R"({"name": "a", "type": "string", "default": "x\u0000y"})"), "NUL", Rule::kNote},
-      {with_options(R"({"name": "a", "type": "int", "defualt": 1})"), "unknown member \"defualt\"", Rule::kNote},
-      {with_options(R"({"name": "a", "type": "int"}, {"name": "b", "type": "int", "aliases": ["a"]})"),
+      {with_options(R"({"name": "a", "type": "enum", "values": ["x"], "default": "y"})"),
+       "is not among", Rule::kOptions},
+      {with_options(R"({"name": "a", "type": "int", "values": ["x"]})"),
+       "only options of type enum", Rule::kOptions},
+      {with_options(R"({"name": "a", "type": "string", "default": "x\u0000y"})"), "NUL",
+       Rule::kNote},
+      {with_options(R"({"name": "a", "type": "int", "defualt": 1})"), "unknown member \"defualt\"",
+       Rule::kNote},
+      {with_options(
+           R"({"name": "a", "type": "int"}, {"name": "b", "type": "int", "aliases": ["a"]})"),
        "options[1]: the option name \"a\" is taken", Rule::kOptions},
   };
   for (const BadNote& bad : table) expect_refused(bad);
@@ -141,8 +165,9 @@ TEST(Note, RefusesByPath) {
 
 TEST(Note, SixteenLevelsAreAllowed) {
   // Refused for another reason than its depth.
-  EXPECT_NE(parse_note(std::string(16, '[') + std::string(16, ']'), 1).problem.find("must be an object"),
-            std::string::npos);
+  EXPECT_NE(
+      parse_note(std::string(16, '[') + std::string(16, ']'), 1).problem.find("must be an object"),
+      std::string::npos);
 }
 
 TEST(Note, SuggestsTheMember) {

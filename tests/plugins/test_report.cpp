@@ -18,7 +18,8 @@ using testing::write_text;
 /// `text` with the test's own folder called "DIR".
 std::string without_folder(std::string text, const TempFolder& folder) {
   const std::string path = folder.path().string();
-  for (size_t at; (at = text.find(path)) != std::string::npos;) text.replace(at, path.size(), "DIR");
+  for (size_t at; (at = text.find(path)) != std::string::npos;)
+    text.replace(at, path.size(), "DIR");
   return text;
 }
 
@@ -27,7 +28,9 @@ Catalog mixed_catalog(const TempFolder& folder) {
   copy_to(folder, TITAN_TEST_SO "/test_noteless.so", "plain.so");
   copy_to(folder, TITAN_TEST_SO "/test_helper.so", "helper.so");
   std::filesystem::create_symlink(folder / "scale.so", folder / "zlink.so");
-  write_text(folder / "cut.so", std::string_view("\x7f" "ELF", 4));
+  write_text(folder / "cut.so", std::string_view("\x7f"
+                                                 "ELF",
+                                                 4));
   SearchOptions options;
   options.paths = {folder.path()};
   return scan(options);
@@ -43,7 +46,8 @@ TEST(Report, ListAsText) {
             "\n"
             "refused: DIR/cut.so is cut short: the ELF header is cut [T-33]\n"
             "  fix: copy or build the file again\n"
-            "skipped: DIR/helper.so is not a titan plugin: neither a titan note nor register_converters in it "
+            "skipped: DIR/helper.so is not a titan plugin: neither a titan note nor "
+            "register_converters in it "
             "[T-1]\n"
             "  fix: nothing to do if it is a helper library of a plugin\n"
             "note: DIR/zlink.so is the same file as DIR/scale.so\n"

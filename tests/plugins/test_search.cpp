@@ -22,7 +22,8 @@ std::vector<std::string> names(const SearchResult& result) {
 
 TEST(Search, ConfigThenEnvironmentThenInstallationEachSorted) {
   TempFolder config, environment, installed;
-  for (const char* name : {"b.so", "a.so", "note.txt", ".hidden.txt", "x.so.1"}) write_text(config / name, name);
+  for (const char* name : {"b.so", "a.so", "note.txt", ".hidden.txt", "x.so.1"})
+    write_text(config / name, name);
   write_text(environment / "c.so", "c");
   write_text(environment / "single", "named by itself");
   write_text(installed / "0.so", "0");
@@ -77,7 +78,8 @@ TEST(Search, OneInodeIsListedOnceWithItsOtherNames) {
   options.paths = {folder.path(), folder.path(), folder / "a.so"};
   const SearchResult result = search(options);
   ASSERT_EQ(names(result), std::vector<std::string>{"a.so"});
-  EXPECT_EQ(result.candidates[0].same_file, (std::vector<fs::path>{folder / "b.so", folder / "c.so"}));
+  EXPECT_EQ(result.candidates[0].same_file,
+            (std::vector<fs::path>{folder / "b.so", folder / "c.so"}));
 }
 
 TEST(Search, OddEntriesStayCandidatesForTheJudge) {
@@ -88,8 +90,8 @@ TEST(Search, OddEntriesStayCandidatesForTheJudge) {
   ASSERT_EQ(mkfifo((folder / "fifo.so").c_str(), 0600), 0);
   SearchOptions options;
   options.paths = {folder.path(), folder / "dangling.so"};
-  EXPECT_EQ(names(search(options)),
-            (std::vector<std::string>{"dangling.so", "dir.so", "fifo.so", "loop.so", "dangling.so"}));
+  EXPECT_EQ(names(search(options)), (std::vector<std::string>{"dangling.so", "dir.so", "fifo.so",
+                                                              "loop.so", "dangling.so"}));
 }
 
 TEST(Search, MissingInstallationIsQuietAndEmptyConfigEntryIsAnError) {

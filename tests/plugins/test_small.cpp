@@ -29,20 +29,23 @@ TEST(Printable, KeepsTextAndEscapesTheRest) {
   EXPECT_EQ(printable("Größe 漢字 😀"), "Größe 漢字 😀");
   EXPECT_EQ(printable(std::string_view("a\x1b[31m\0b", 8)), "a\\x1b[31m\\x00b");
   EXPECT_EQ(printable("\xff\xc0\x80\xed\xa0\x80"), "\\xff\\xc0\\x80\\xed\\xa0\\x80");
-  EXPECT_EQ(printable("\xe6\xbc"), "\\xe6\\xbc");       // cut character
-  EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b");       // C1 control
+  EXPECT_EQ(printable("\xe6\xbc"), "\\xe6\\xbc");  // cut character
+  EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b");  // C1 control
   EXPECT_EQ(printable("abcdef", 3), "abc...");
 }
 
 TEST(Names, Rule) {
-  for (const char* good : {"a", "float8", "scale.twice", "x_1-y"}) EXPECT_TRUE(valid_name(good)) << good;
-  for (const char* bad : {"", "A", "1a", "_a", "a b", "a/b", "ä"}) EXPECT_FALSE(valid_name(bad)) << bad;
+  for (const char* good : {"a", "float8", "scale.twice", "x_1-y"})
+    EXPECT_TRUE(valid_name(good)) << good;
+  for (const char* bad : {"", "A", "1a", "_a", "a b", "a/b", "ä"})
+    EXPECT_FALSE(valid_name(bad)) << bad;
   EXPECT_TRUE(valid_name(std::string(64, 'a')));
   EXPECT_FALSE(valid_name(std::string(65, 'a')));
 }
 
 TEST(ErrorSlot, CarriesMessageAndHint) {
-  EXPECT_EQ(set_error(TITAN_UNSUPPORTED, str("needs sm_89"), str("use the emulation")), TITAN_UNSUPPORTED);
+  EXPECT_EQ(set_error(TITAN_UNSUPPORTED, str("needs sm_89"), str("use the emulation")),
+            TITAN_UNSUPPORTED);
   TakenError taken = take_error(TITAN_UNSUPPORTED);
   EXPECT_EQ(taken.status, TITAN_UNSUPPORTED);
   EXPECT_EQ(taken.message, "needs sm_89");
@@ -79,16 +82,20 @@ TEST(ErrorSlot, OnePerThread) {
 
 TEST(LoadText, SaysWhatIsMissing) {
   const LoadText library = explain_load_failure(
-      "boost::dll::shared_library::load() failed (dlerror system message: libfoo.so.3: cannot open shared "
+      "boost::dll::shared_library::load() failed (dlerror system message: libfoo.so.3: cannot open "
+      "shared "
       "object file: No such file or directory): Bad file descriptor",
       "/p/x.so");
   EXPECT_EQ(library.reason, "needs libfoo.so.3, which was not found");
   const LoadText symbol = explain_load_failure(
-      "failed (dlerror system message: /p/x.so: undefined symbol: aoti_torch_new): Bad file descriptor", "/p/x.so");
-  EXPECT_EQ(symbol.reason, "needs the symbol aoti_torch_new, which nothing in this process defines");
+      "failed (dlerror system message: /p/x.so: undefined symbol: aoti_torch_new): Bad file "
+      "descriptor",
+      "/p/x.so");
+  EXPECT_EQ(symbol.reason,
+            "needs the symbol aoti_torch_new, which nothing in this process defines");
   EXPECT_NE(symbol.hint.find("LibTorch"), std::string::npos);
-  const LoadText other =
-      explain_load_failure("failed (dlerror system message: /p/x.so: odd (very)): Bad file descriptor", "/p/x.so");
+  const LoadText other = explain_load_failure(
+      "failed (dlerror system message: /p/x.so: odd (very)): Bad file descriptor", "/p/x.so");
   EXPECT_EQ(other.reason, "cannot be loaded: odd (very)");
 }
 

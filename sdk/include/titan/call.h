@@ -33,7 +33,8 @@ typedef struct titan_call_info {
  *
  * Gradients come in one of two ways:
  *  - your own: give `backward`. forward runs with gradients off; what backward needs goes through
- *    call_save. backward sets a gradient for each argument for which call_needs_grad says yes.
+ *    call_save. backward sets a gradient for each argument for which call_needs_grad says yes; a
+ *    wrap may leave out those of arguments that its result does not depend on.
  *  - torch's: set TITAN_IMPL_TORCH_AUTOGRAD and leave `backward` NULL. forward runs with gradients
  *    on and must use operators that record them (tier "stable" or "exact").
  * Why the choice is declared: an output without a graph where one is due loses gradients in

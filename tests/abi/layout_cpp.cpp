@@ -1,0 +1,2 @@
+/// The same layout as a C++ compiler sees it.
+#include "layout.c"
