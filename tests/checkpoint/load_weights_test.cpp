@@ -213,7 +213,7 @@ TEST(LoadWeightsTest, TiedParametersAreFoundUnderEachName) {
   }
   write_safetensors(folder / "w", {{"tok_embeddings.weight", value}, {"output.weight", value}});
   load_weights(root, folder / "w");
-  write_safetensors(folder / "w", {{"tok_embeddings.weight", value}, {"output.weight", value + 1}});
+  write_safetensors(folder / "w", {{"tok_embeddings.weight", value}, {"output.weight", at::add(value, 1)}});
   expect_error(ExitStatus::kData, {"different values", "'output.weight'", "one parameter"},
                [&] { load_weights(root, folder / "w"); });
 }

@@ -1,6 +1,7 @@
 /// The trainer as a whole, with converters that live in this test.
 #include "train/trainer.h"
 
+#include <ATen/Functions.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -62,7 +63,11 @@ class TrainerTest : public ::testing::Test {
     config.training.steps = 4;
     config.training.device = "cpu";
     config.lr_scheduler.warmup_steps = 1;
-    config.model.args = {.dim = 32, .n_layers = 1, .n_heads = 2, .vocab_size = 272, .multiple_of = 16};
+    config.model.args.dim = 32;
+    config.model.args.n_layers = 1;
+    config.model.args.n_heads = 2;
+    config.model.args.vocab_size = 272;
+    config.model.args.multiple_of = 16;
     specs.add(model::llama3_train_spec());
     specs.freeze();
     registry.register_model_converter({"counting", "", "built in", {}}, [this](const converters::CreateContext&) {
