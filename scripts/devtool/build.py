@@ -64,12 +64,14 @@ def own_torch(options):
 
 
 def configure(preset, settings):
-    """Runs CMake unless the build folder was configured with the same settings."""
+    """Runs CMake unless the build folder was configured with the same preset and settings."""
+    os.environ.setdefault("CCACHE_DIR", str(STATE / "cache/ccache"))  # its default lies in $HOME
     cache = folder(preset) / "CMakeCache.txt"
     fresh = []
     if cache.exists() and (folder(preset) / "build.ninja").exists():
         text = cache.read_text()
-        if all(_cached(text, setting) for setting in settings):
+        preset_is_old = (ROOT / "CMakePresets.json").stat().st_mtime < cache.stat().st_mtime
+        if preset_is_old and all(_cached(text, setting) for setting in settings):
             return
         fresh = ["--fresh"]  # CMake cannot change the compiler in a configured folder
     must(["cmake", *fresh, "--preset", preset, *settings], "CMake could not configure the build",
