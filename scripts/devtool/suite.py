@@ -10,6 +10,8 @@ SANITIZER_ENV = {"ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_
 def run_all(options):
     """Returns 0 when every stage passed, 1 when tests failed."""
     thorough, slow = _take(options, "--ci"), _take(options, "--long")
+    if thorough:  # whatever is missing is asked for at the start, not half an hour later
+        packages.ensure([*packages.BUILD, *packages.FUZZ], options)
     build.ensure(options)
     text.ensure(options)
     labels = [] if slow else ["-LE", "^long$"]
@@ -32,8 +34,6 @@ def _take(options, flag):
 
 def _sanitized(preset, options):
     """Builds a preset whose CMake settings choose the tests, and runs them."""
-    if preset == "fuzz":
-        packages.ensure(packages.FUZZ, options)
     # Only what the tests need: the rest is the same code as in the release build.
     build.ensure(options, preset, targets=["tests/all"])
     return _ctest(preset, [], SANITIZER_ENV) == 0
