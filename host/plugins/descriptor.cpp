@@ -46,8 +46,13 @@ CheckedConverter check_converter(const titan_converter* given) {
   if (name.data == nullptr || name.size == 0)
     return problem("titan_converter.name is empty", "set it, for example with TITAN_STR(\"scale\")",
                    Rule::kNames);
-  const std::string_view text(name.data, std::min<uint64_t>(name.size, 80));
-  if (name.size > 64 || !valid_name(text))
+  // A length beyond what a name may have is not believed: its bytes are never looked at.
+  if (name.size > 64)
+    return problem("titan_converter.name has " + std::to_string(name.size) +
+                       " bytes and is not a valid name",
+                   "use a lower-case letter followed by at most 63 of a-z 0-9 _ . -", Rule::kNames);
+  const std::string_view text(name.data, name.size);
+  if (!valid_name(text))
     return problem("titan_converter.name '" + printable(text, 80) + "' is not a valid name",
                    "use a lower-case letter followed by at most 63 of a-z 0-9 _ . -", Rule::kNames);
   result.name = text;

@@ -48,7 +48,7 @@ class RmsNormFunction : public torch::autograd::Function<RmsNormFunction> {
       grad_x = (scaled - normal * along).mul_(rstd).to(x.scalar_type());
     }
     if (context->needs_input_grad(1))
-      grad_weight = (grad * normal).flatten(0, -2).sum(0).to(weight.scalar_type());
+      grad_weight = (grad * normal).reshape({-1, weight.size(0)}).sum(0).to(weight.scalar_type());
     return {grad_x, grad_weight, at::Tensor()};
   }
 };
