@@ -24,8 +24,8 @@ struct Target {
   std::string name;                  ///< its first one; tied parameters have more
   std::vector<std::string> aliases;  ///< further ones
   at::Tensor tensor;
-  bool added = false;           ///< by a converter
-  uint64_t* version = nullptr;  ///< null for buffers
+  bool added = false;                     ///< by a converter
+  uint64_t* version = nullptr;            ///< null for buffers
   std::vector<std::string> sources = {};  ///< tensors of the files that hold it
 };
 
@@ -42,7 +42,10 @@ std::vector<Target> targets_of(model::Module& root) {
   std::map<const model::Parameter*, size_t> known;
   for (const model::NamedParameter& named : model::named_parameters(root)) {
     known[named.parameter.get()] = targets.size();
-    targets.push_back({named.fqn, {}, named.parameter->tensor, !named.parameter->stored_as.empty(),
+    targets.push_back({named.fqn,
+                       {},
+                       named.parameter->tensor,
+                       !named.parameter->stored_as.empty(),
                        &named.parameter->version});
   }
   model::visit_modules(root, [&](model::Module& module) {
@@ -163,8 +166,9 @@ class Loading {
     add("unknown to the model", mismatches_.unexpected);
     add("of another shape", mismatches_.shapes);
     add("of a type that cannot be converted", mismatches_.types);
-    throw data_error(what, files_.path().string(),
-                     "choose the model (model.flavor) that the weights belong to, or other weights");
+    throw data_error(
+        what, files_.path().string(),
+        "choose the model (model.flavor) that the weights belong to, or other weights");
   }
 
   void check_pair(const Target& target, const std::string& source) {
@@ -208,11 +212,10 @@ class Loading {
       for (size_t i = 1; i < target.sources.size(); ++i)
         if (!at::equal(value(target, target.sources[0]).to(target.tensor.scalar_type()),
                        value(target, target.sources[i]).to(target.tensor.scalar_type())))
-          throw data_error("'" + shown_name(target.sources[0]) + "' and '" +
-                               shown_name(target.sources[i]) +
-                               "' have different values, but are one parameter in this model",
-                           files_.path().string(),
-                           "choose a model that does not tie them, or other weights");
+          throw data_error(
+              "'" + shown_name(target.sources[0]) + "' and '" + shown_name(target.sources[i]) +
+                  "' have different values, but are one parameter in this model",
+              files_.path().string(), "choose a model that does not tie them, or other weights");
     for (Target& target : targets_) {
       if (target.sources.empty()) continue;
       at::Tensor tensor = target.tensor;

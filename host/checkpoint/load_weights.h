@@ -17,7 +17,8 @@ namespace titan::checkpoint {
 
 /// How the names and layouts of Hugging Face files map to those of the model.
 struct HfNameMap {
-  /// "model.layers.0.self_attn.q_proj.weight" to "layers.0.attention.wq.weight"; nothing if unknown.
+  /// "model.layers.0.self_attn.q_proj.weight" to "layers.0.attention.wq.weight"; nothing if
+  /// unknown.
   std::function<std::optional<std::string>(const std::string& hf_name)> native_name;
   /// The tensor in the layout of the model. It is also called with tensors on the meta device, to
   /// learn the shape before anything is read.

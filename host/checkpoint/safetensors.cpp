@@ -17,12 +17,18 @@ namespace titan::checkpoint {
 namespace {
 
 constexpr std::pair<TensorType, at::ScalarType> kTorchTypes[] = {
-    {TensorType::kF64, at::kDouble},          {TensorType::kF32, at::kFloat},
-    {TensorType::kF16, at::kHalf},            {TensorType::kBF16, at::kBFloat16},
-    {TensorType::kI64, at::kLong},            {TensorType::kI32, at::kInt},
-    {TensorType::kI16, at::kShort},           {TensorType::kI8, at::kChar},
-    {TensorType::kU8, at::kByte},             {TensorType::kBool, at::kBool},
-    {TensorType::kF8E4M3, at::kFloat8_e4m3fn}, {TensorType::kF8E5M2, at::kFloat8_e5m2}};
+    {TensorType::kF64, at::kDouble},
+    {TensorType::kF32, at::kFloat},
+    {TensorType::kF16, at::kHalf},
+    {TensorType::kBF16, at::kBFloat16},
+    {TensorType::kI64, at::kLong},
+    {TensorType::kI32, at::kInt},
+    {TensorType::kI16, at::kShort},
+    {TensorType::kI8, at::kChar},
+    {TensorType::kU8, at::kByte},
+    {TensorType::kBool, at::kBool},
+    {TensorType::kF8E4M3, at::kFloat8_e4m3fn},
+    {TensorType::kF8E5M2, at::kFloat8_e5m2}};
 
 TensorType from_torch(const std::string& name, at::ScalarType type) {
   for (const auto& [ours, torchs] : kTorchTypes)
@@ -70,15 +76,16 @@ at::Tensor SafetensorsReader::tensor(std::string_view name) const {
   if (!entry) {
     std::vector<std::string> names;
     for (const TensorEntry& other : header_.tensors) names.push_back(other.name);
-    throw data_error("there is no tensor '" + shown_name(name) + "' in the file", path_.string(),
-                     did_you_mean(name, names) + "the file holds " +
-                         std::to_string(names.size()) + " tensors");
+    throw data_error(
+        "there is no tensor '" + shown_name(name) + "' in the file", path_.string(),
+        did_you_mean(name, names) + "the file holds " + std::to_string(names.size()) + " tensors");
   }
   char* data = map_.get() + entry->begin;
   if (entry->type == TensorType::kBool) check_truth_values(data, *entry, path_.string());
   const at::TensorOptions options = at::TensorOptions().dtype(to_torch(entry->type));
   if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(type_bytes(entry->type)) == 0)
-    return at::from_blob(data, entry->shape, [map = map_](void*) {}, options);
+    return at::from_blob(
+        data, entry->shape, [map = map_](void*) {}, options);
   at::Tensor copy = at::empty(entry->shape, options);
   std::memcpy(copy.mutable_data_ptr(), data, static_cast<size_t>(entry->end - entry->begin));
   return copy;

@@ -281,8 +281,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view bytes, const std::st
                               " bytes, but only " + std::to_string(file_bytes - kLengthBytes) +
                               " follow");
   const std::string_view json = bytes.substr(kLengthBytes, length);
-  if (json.empty() || json.front() != '{')
-    throw malformed(file, "the header is no JSON object");
+  if (json.empty() || json.front() != '{') throw malformed(file, "the header is no JSON object");
   // The JSON parser takes a zero byte for the end of the text and would not see what follows.
   if (json.find('\0') != std::string_view::npos)
     throw malformed(file, "the header holds a zero byte");

@@ -11,7 +11,18 @@ namespace titan::checkpoint {
 
 /// Type names as they stand in files; E4M3 is the finite one of OCP ("e4m3fn").
 enum class TensorType {
-  kF64, kF32, kF16, kBF16, kI64, kI32, kI16, kI8, kU8, kBool, kF8E4M3, kF8E5M2
+  kF64,
+  kF32,
+  kF16,
+  kBF16,
+  kI64,
+  kI32,
+  kI16,
+  kI8,
+  kU8,
+  kBool,
+  kF8E4M3,
+  kF8E5M2
 };
 
 std::string_view type_name(TensorType type);  ///< "F32", "BF16", "F8_E4M3", ...
@@ -46,7 +57,8 @@ std::string format_safetensors_header(std::vector<TensorEntry>& tensors,
 /// "[64, 256]".
 std::string shape_text(const std::vector<int64_t>& shape);
 
-/// A name from a file as it may be shown: control characters replaced, the middle of long ones left out.
+/// A name from a file as it may be shown: control characters replaced, the middle of long ones left
+/// out.
 std::string shown_name(std::string_view name);
 
 }  // namespace titan::checkpoint

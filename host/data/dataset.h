@@ -17,8 +17,8 @@ struct DatasetOptions {
   std::filesystem::path path;          ///< text and tokens only
   std::string token_dtype = "uint16";  ///< tokens only: uint16, int32 or uint32
   int64_t seq_len = 2048;
-  int64_t batch_size = 8;   ///< samples in one batch
-  int64_t vocab_size = 0;   ///< of the model
+  int64_t batch_size = 8;          ///< samples in one batch
+  int64_t vocab_size = 0;          ///< of the model
   std::filesystem::path data_dir;  ///< where the built-in text lies
 };
 

@@ -56,9 +56,9 @@ void Loader::restore(const LoaderState& state) {
                          " bytes, this data has " + std::to_string(stream_->total_bytes()),
                      stream_->where(), "resume with the data that the checkpoint was made with");
   if (state.samples < 0)
-    throw data_error("the checkpoint says that " + std::to_string(state.samples) +
-                         " samples were read",
-                     stream_->where(), "the checkpoint is damaged: resume from another one");
+    throw data_error(
+        "the checkpoint says that " + std::to_string(state.samples) + " samples were read",
+        stream_->where(), "the checkpoint is damaged: resume from another one");
   stream_->seek(state.position);
   samples_ = state.samples;
 }

@@ -38,8 +38,8 @@ void PackedText::seek(const StreamPosition& position) {
                position.document >= 0 && position.document < source_.document_count();
   if (known) {
     load_piece();
-    known = position.byte < document_->size() &&
-            position.token <= static_cast<int64_t>(piece_.size());
+    known =
+        position.byte < document_->size() && position.token <= static_cast<int64_t>(piece_.size());
   }
   if (known) return;
   position_ = before;

@@ -20,9 +20,9 @@ std::vector<fs::path> text_files_of(const fs::path& folder) {
     if (it->path().extension() == ".txt" && !it->is_directory(ignored)) files.push_back(it->path());
   }
   if (error)
-    throw data_error("the text folder '" + folder.string() + "' cannot be listed: " +
-                         error.message(),
-                     folder.string(), "give this user read permission for the folder");
+    throw data_error(
+        "the text folder '" + folder.string() + "' cannot be listed: " + error.message(),
+        folder.string(), "give this user read permission for the folder");
   std::sort(files.begin(), files.end());
   return files;
 }

@@ -21,8 +21,9 @@ class TextSource {
   /// folder are left out. Throws a data error that names the path; `hint` is the fix when nothing
   /// is there.
   explicit TextSource(const std::filesystem::path& path,
-                      std::string_view hint = "set training.dataset_path to a text file or a "
-                                              "folder with *.txt files");
+                      std::string_view hint =
+                          "set training.dataset_path to a text file or a "
+                          "folder with *.txt files");
 
   int64_t document_count() const { return static_cast<int64_t>(files_.size()); }
   int64_t total_bytes() const { return total_bytes_; }

@@ -39,12 +39,14 @@ void widen_tokens(const unsigned char* bytes, std::span<int64_t> out) {
 TokenType parse_token_type(std::string_view name) {
   for (const TokenType type : {TokenType::kUint16, TokenType::kInt32, TokenType::kUint32})
     if (name == token_type_name(type)) return type;
-  throw usage_error("'" + std::string(name) + "' is not a type of token ids", "training.token_dtype",
-                    "use uint16, int32 or uint32");
+  throw usage_error("'" + std::string(name) + "' is not a type of token ids",
+                    "training.token_dtype", "use uint16, int32 or uint32");
 }
 
 TokenFile::TokenFile(const std::filesystem::path& path, TokenType type, int64_t vocab_size)
-    : file_(RegularFile::open(path, "token file", kPathHint)), type_(type), vocab_size_(vocab_size) {
+    : file_(RegularFile::open(path, "token file", kPathHint)),
+      type_(type),
+      vocab_size_(vocab_size) {
   const int64_t width = token_bytes(type);
   if (file_.size() == 0)
     throw data_error("the token file '" + where() + "' is empty", where(), std::string(kPathHint));
@@ -69,8 +71,7 @@ void TokenFile::read(std::span<int64_t> out) {
       position_.token = 0;
       ++position_.epoch;
     }
-    const int64_t count =
-        std::min(count_ - position_.token, static_cast<int64_t>(out.size()));
+    const int64_t count = std::min(count_ - position_.token, static_cast<int64_t>(out.size()));
     read_at(position_.token, out.first(static_cast<size_t>(count)));
     out = out.subspan(static_cast<size_t>(count));
     position_.token += count;

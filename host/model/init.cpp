@@ -95,13 +95,14 @@ void check_rule(const InitRule& rule, at::IntArrayRef shape, std::string_view ke
   if (rule.kind == InitRule::Kind::kKaimingUniform && (shape.size() < 2 || shape[1] == 0))
     throw usage_error("kaiming_uniform needs at least two dimensions, the second not empty", where,
                       "choose normal, uniform or a constant for this shape");
-  const bool spread = rule.kind == InitRule::Kind::kNormal || rule.kind == InitRule::Kind::kTruncNormal;
+  const bool spread =
+      rule.kind == InitRule::Kind::kNormal || rule.kind == InitRule::Kind::kTruncNormal;
   if (spread && !(rule.b >= 0.0 && std::isfinite(rule.b)))
     throw usage_error("the standard deviation is " + std::to_string(rule.b), where,
                       "give a finite number that is not negative");
   if (rule.kind == InitRule::Kind::kTruncNormal && !(rule.low < rule.high))
-    throw usage_error("the bounds " + std::to_string(rule.low) + " .. " + std::to_string(rule.high) +
-                          " hold no value",
+    throw usage_error("the bounds " + std::to_string(rule.low) + " .. " +
+                          std::to_string(rule.high) + " hold no value",
                       where, "give a lower bound below the upper one");
 }
 

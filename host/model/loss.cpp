@@ -17,7 +17,7 @@ at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels, int
   if (valid_labels <= 0)
     throw data_error("no label of the batch counts: the loss would be 0 / 0", "training batch",
                      "look for samples whose labels are all masked (-100)");
-  const at::Tensor flat = logits.flatten(0, -2);
+  const at::Tensor flat = logits.reshape({-1, logits.size(-1)});
   const at::Tensor wide = flat.scalar_type() == at::kDouble ? flat : flat.to(at::kFloat);
   return at::cross_entropy_loss(wide, labels.flatten(), /*weight=*/{}, at::Reduction::Sum,
                                 kIgnoreIndex) /

@@ -45,9 +45,10 @@ Slot::~Slot() = default;
 std::unique_ptr<Module> Slot::exchange(std::unique_ptr<Module> module) {
   if (!module) throw internal_error("a slot cannot be emptied", describe(*module_));
   if (module->kind() != module_->kind())
-    throw usage_error("a module of kind '" + module->kind() + "' cannot take the place of one of kind '" +
-                          module_->kind() + "'",
-                      describe(*module_), "exchange it with a module of kind '" + module_->kind() + "'");
+    throw usage_error("a module of kind '" + module->kind() +
+                          "' cannot take the place of one of kind '" + module_->kind() + "'",
+                      describe(*module_),
+                      "exchange it with a module of kind '" + module_->kind() + "'");
   if (!module_->fqn().empty()) module->assign_names(module_->fqn());
   return std::exchange(module_, std::move(module));
 }

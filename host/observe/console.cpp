@@ -19,7 +19,8 @@ std::string fixed(const char* format, double value) {
 
 std::string console_line(const StepMetrics& metrics, bool color) {
   const auto paint = [&](const char* code, const std::string& text) {
-    return color ? std::string("\033[").append(code).append("m").append(text).append("\033[39m") : text;
+    return color ? std::string("\033[").append(code).append("m").append(text).append("\033[39m")
+                 : text;
   };
   const double peak = static_cast<double>(metrics.memory_peak_bytes);
   std::string memory = fixed("memory: %5.2fGiB", peak / (1 << 30));

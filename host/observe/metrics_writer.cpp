@@ -35,8 +35,9 @@ std::string quoted(const std::string& text) {
 }
 
 Error cannot_write(const std::filesystem::path& path, int code) {
-  return environment_error("cannot write " + path.string() + ": " + std::strerror(code), path.string(),
-                           "choose a folder you can write to with job.dump_folder, or free space on its disk");
+  return environment_error(
+      "cannot write " + path.string() + ": " + std::strerror(code), path.string(),
+      "choose a folder you can write to with job.dump_folder, or free space on its disk");
 }
 
 }  // namespace
@@ -50,18 +51,21 @@ std::string to_json_line(const StepMetrics& metrics) {
   line += ", \"tflops\": " + number(metrics.tflops);
   line += ", \"n_tokens_seen\": " + std::to_string(metrics.n_tokens_seen);
   line += ", \"memory_peak_bytes\": " + std::to_string(metrics.memory_peak_bytes);
-  for (const auto& [name, value] : metrics.converter_metrics) line += ", " + quoted(name) + ": " + number(value);
+  for (const auto& [name, value] : metrics.converter_metrics)
+    line += ", " + quoted(name) + ": " + number(value);
   return line + "}\n";
 }
 
-MetricsWriter::MetricsWriter(const std::filesystem::path& folder) : path_(folder / "metrics.jsonl") {
+MetricsWriter::MetricsWriter(const std::filesystem::path& folder)
+    : path_(folder / "metrics.jsonl") {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw cannot_write(folder, error.value());
   // O_NONBLOCK: a FIFO in its place must not make the run wait for a reader.
-  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
+  fd_ =
+      ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
   if (fd_ < 0) throw cannot_write(path_, errno);
-  struct stat info{};
+  struct stat info {};
   if (fstat(fd_, &info) == 0 && !S_ISREG(info.st_mode)) {
     ::close(fd_);
     throw environment_error(path_.string() + " is not a regular file", path_.string(),

@@ -37,14 +37,15 @@ double cpu_sum_of_squares(const at::Tensor& tensor) {
   const at::Tensor dense = tensor.contiguous();
   const int64_t count = dense.numel(), chunks = (count + kChunk - 1) / kChunk;
   std::vector<double> sums(static_cast<size_t>(chunks));
-  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, dense.scalar_type(), "sum_of_squares", [&] {
-    const scalar_t* values = dense.const_data_ptr<scalar_t>();
+  const auto fill_sums = [&](const auto* values) {
     at::parallel_for(0, chunks, 1, [&](int64_t from, int64_t to) {
       for (int64_t chunk = from; chunk < to; ++chunk)
         sums[static_cast<size_t>(chunk)] =
             chunk_sum(values + chunk * kChunk, std::min(kChunk, count - chunk * kChunk));
     });
-  });
+  };
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, dense.scalar_type(), "sum_of_squares",
+                                  [&] { fill_sums(dense.const_data_ptr<scalar_t>()); });
   double total = 0.0;
   for (const double sum : sums) total += sum;
   return total;

@@ -67,10 +67,10 @@ HfNameMap golden_names() {
   HfNameMap map;
   map.native_name = [](const std::string& hf) -> std::optional<std::string> {
     static const std::map<std::string, std::string> kNames = {
-        {"self_attn.q_proj", "attention.wq"}, {"self_attn.k_proj", "attention.wk"},
-        {"self_attn.v_proj", "attention.wv"}, {"self_attn.o_proj", "attention.wo"},
-        {"mlp.gate_proj", "feed_forward.w1"}, {"mlp.down_proj", "feed_forward.w2"},
-        {"mlp.up_proj", "feed_forward.w3"},   {"input_layernorm", "attention_norm"},
+        {"self_attn.q_proj", "attention.wq"},    {"self_attn.k_proj", "attention.wk"},
+        {"self_attn.v_proj", "attention.wv"},    {"self_attn.o_proj", "attention.wo"},
+        {"mlp.gate_proj", "feed_forward.w1"},    {"mlp.down_proj", "feed_forward.w2"},
+        {"mlp.up_proj", "feed_forward.w3"},      {"input_layernorm", "attention_norm"},
         {"post_attention_layernorm", "ffn_norm"}};
     if (hf == "model.embed_tokens.weight") return "tok_embeddings.weight";
     if (hf == "model.norm.weight") return "norm.weight";
@@ -96,8 +96,8 @@ HfNameMap golden_names() {
 TEST(LoadWeightsTest, NativeAndHuggingFaceFilesGiveTheSameModel) {
   const HfNameMap names = golden_names();
   auto native = golden_model(), hf = golden_model();
-  EXPECT_FALSE(load_weights(*native, golden_llama() / "weights_native.safetensors", &names)
-                   .hugging_face);
+  EXPECT_FALSE(
+      load_weights(*native, golden_llama() / "weights_native.safetensors", &names).hugging_face);
   EXPECT_TRUE(load_weights(*hf, golden_llama() / "weights_hf.safetensors", &names).hugging_face);
   const SafetensorsReader file(golden_llama() / "weights_native.safetensors");
   const auto native_parameters = model::named_parameters(*native);
@@ -143,14 +143,14 @@ TEST(LoadWeightsTest, ListsEverythingThatDoesNotFitAndChangesNothing) {
   root.add("layers.0.i.weight", {2});
   root.add("layers.0.f8.weight", {2});
   root.materialized();
-  expect_error(ExitStatus::kData,
-               {"do not fit", "missing in the file (1)", "layers.0.norm.weight",
-                "unknown to the model (1)",
-                "layers.0.nrom.weight (the model has no value yet for 'layers.0.norm.weight')",
-                "of another shape (1)", "layers.0.b.weight: found [3, 2], needed [2, 3]",
-                "of a type that cannot be converted (2)", "layers.0.i.weight: found I32, needed Float",
-                "layers.0.f8.weight: found F8_E4M3", "/w"},
-               [&] { load_weights(root, folder / "w"); });
+  expect_error(
+      ExitStatus::kData,
+      {"do not fit", "missing in the file (1)", "layers.0.norm.weight", "unknown to the model (1)",
+       "layers.0.nrom.weight (the model has no value yet for 'layers.0.norm.weight')",
+       "of another shape (1)", "layers.0.b.weight: found [3, 2], needed [2, 3]",
+       "of a type that cannot be converted (2)", "layers.0.i.weight: found I32, needed Float",
+       "layers.0.f8.weight: found F8_E4M3", "/w"},
+      [&] { load_weights(root, folder / "w"); });
   EXPECT_EQ(root.weight("layers.0.w").tensor.sum().item<float>(), 14) << "nothing was loaded";
 }
 
@@ -213,7 +213,8 @@ TEST(LoadWeightsTest, TiedParametersAreFoundUnderEachName) {
   }
   write_safetensors(folder / "w", {{"tok_embeddings.weight", value}, {"output.weight", value}});
   load_weights(root, folder / "w");
-  write_safetensors(folder / "w", {{"tok_embeddings.weight", value}, {"output.weight", at::add(value, 1)}});
+  write_safetensors(folder / "w",
+                    {{"tok_embeddings.weight", value}, {"output.weight", at::add(value, 1)}});
   expect_error(ExitStatus::kData, {"different values", "'output.weight'", "one parameter"},
                [&] { load_weights(root, folder / "w"); });
 }

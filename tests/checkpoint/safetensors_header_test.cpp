@@ -90,15 +90,15 @@ TEST(SafetensorsHeaderTest, RefusesWhatIsNoHeader) {
   expect_refused({"__metadata__", "twice"}, R"({"__metadata__":{},"__metadata__":{}})");
   expect_refused({"__metadata__", "'a' twice"}, R"({"__metadata__":{"a":"1","a":"2"}})");
   expect_refused({"'a'", "an object"}, R"({"a":{"dtype":{}}})");
-  expect_refused({"a list where none belongs"},
-                 "{\"a\":{\"shape\":" + std::string(1 << 20, '['));
+  expect_refused({"a list where none belongs"}, "{\"a\":{\"shape\":" + std::string(1 << 20, '['));
 }
 
 TEST(SafetensorsHeaderTest, RefusesIncompleteOrDoubledTensors) {
   expect_refused({"'a'", "no dtype"}, R"({"a":{"shape":[],"data_offsets":[0,0]}})");
   expect_refused({"'a'", "no shape"}, R"({"a":{"dtype":"F32","data_offsets":[0,0]}})");
   expect_refused({"'a'", "data_offsets"}, R"({"a":{"dtype":"F32","shape":[0]}})");
-  expect_refused({"'a'", "data_offsets"}, R"({"a":{"dtype":"F32","shape":[0],"data_offsets":[0]}})");
+  expect_refused({"'a'", "data_offsets"},
+                 R"({"a":{"dtype":"F32","shape":[0],"data_offsets":[0]}})");
   expect_refused({"'a'", "gives dtype twice"}, R"({"a":{"dtype":"F32","dtype":"F32"}})");
   expect_refused({"'a'", "gives shape twice"}, R"({"a":{"shape":[],"shape":[]}})");
   expect_refused({"'a'", "stands twice"},
@@ -107,7 +107,8 @@ TEST(SafetensorsHeaderTest, RefusesIncompleteOrDoubledTensors) {
 }
 
 TEST(SafetensorsHeaderTest, RefusesWrongTypesAndNumbers) {
-  expect_refused({"'a'", "'F4'", "F8_E4M3"}, R"({"a":{"dtype":"F4","shape":[0],"data_offsets":[0,0]}})");
+  expect_refused({"'a'", "'F4'", "F8_E4M3"},
+                 R"({"a":{"dtype":"F4","shape":[0],"data_offsets":[0,0]}})");
   expect_refused({"'a'", "-1"}, R"({"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,0]}})");
   expect_refused({"'a'", "1.5"}, R"({"a":{"dtype":"U8","shape":[1.5],"data_offsets":[0,0]}})");
   expect_refused({"'a'", "99999999999999999999"},
@@ -127,10 +128,12 @@ TEST(SafetensorsHeaderTest, RefusesWrongTypesAndNumbers) {
 TEST(SafetensorsHeaderTest, RefusesWrongPlaces) {
   const std::string f32 = R"({"dtype":"F32","shape":[2],"data_offsets":)";
   expect_refused({"'a'", "[8, 0)", "reversed"}, R"({"a":)" + f32 + "[8,0]}}", "01234567");
-  expect_refused({"'a'", "[0, 8)", "only 7 bytes", "cut off"}, R"({"a":)" + f32 + "[0,8]}}", "0123456");
+  expect_refused({"'a'", "[0, 8)", "only 7 bytes", "cut off"}, R"({"a":)" + f32 + "[0,8]}}",
+                 "0123456");
   expect_refused({"'a'", "only 8 bytes"},
                  R"({"a":)" + f32 + "[18446744073709551600,18446744073709551608]}}", "01234567");
-  expect_refused({"'a'", "has 4 bytes", "[2] of F32 needs 8"}, R"({"a":)" + f32 + "[0,4]}}", "0123");
+  expect_refused({"'a'", "has 4 bytes", "[2] of F32 needs 8"}, R"({"a":)" + f32 + "[0,4]}}",
+                 "0123");
   expect_refused({"'a' and 'b' overlap"}, R"({"a":)" + f32 + R"([0,8]},"b":)" + f32 + "[4,12]}}",
                  "0123456789ab");
   expect_refused({"4 bytes before the tensor 'b'"},

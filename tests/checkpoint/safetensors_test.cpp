@@ -1,4 +1,5 @@
-/// Safetensors files with torch: round trips, alignment, files made elsewhere, failures of the disk.
+/// Safetensors files with torch: round trips, alignment, files made elsewhere, failures of the
+/// disk.
 #include "checkpoint/safetensors.h"
 
 #include <ATen/Functions.h>
@@ -26,10 +27,11 @@ bool same_bits(const at::Tensor& a, const at::Tensor& b) {
 
 std::map<std::string, at::Tensor> one_of_each_type() {
   std::map<std::string, at::Tensor> tensors;
-  for (const at::ScalarType type : {at::kDouble, at::kFloat, at::kHalf, at::kBFloat16, at::kFloat8_e4m3fn,
-                                    at::kFloat8_e5m2})
+  for (const at::ScalarType type :
+       {at::kDouble, at::kFloat, at::kHalf, at::kBFloat16, at::kFloat8_e4m3fn, at::kFloat8_e5m2})
     tensors[std::string("t.") + at::toString(type)] = at::randn({3, 5}).to(type);
-  for (const at::ScalarType type : {at::kLong, at::kInt, at::kShort, at::kChar, at::kByte, at::kBool})
+  for (const at::ScalarType type :
+       {at::kLong, at::kInt, at::kShort, at::kChar, at::kByte, at::kBool})
     tensors[std::string("t.") + at::toString(type)] = at::randint(0, 2, {7}).to(type);
   tensors["scalar"] = at::scalar_tensor(2.5, at::kFloat);
   tensors["empty"] = at::empty({0, 4}, at::kInt);
@@ -45,7 +47,8 @@ TEST(SafetensorsTest, RoundTripKeepsEveryBit) {
   const SafetensorsReader reader(folder / "t.safetensors");
   EXPECT_EQ(reader.tensors().size(), tensors.size());
   EXPECT_EQ(reader.metadata().at("format"), "pt");
-  for (const auto& [name, tensor] : tensors) EXPECT_TRUE(same_bits(reader.tensor(name), tensor)) << name;
+  for (const auto& [name, tensor] : tensors)
+    EXPECT_TRUE(same_bits(reader.tensor(name), tensor)) << name;
 }
 
 TEST(SafetensorsTest, WritesTheSameBytesAgainAndAligned) {
@@ -111,9 +114,9 @@ TEST(SafetensorsTest, NamesTheNearestTensor) {
 
 TEST(SafetensorsTest, RefusesBoolsThatAreNeitherTrueNorFalse) {
   ScratchFolder folder;
-  const SafetensorsReader reader(
-      folder.write("t", safetensors_bytes(R"({"m":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]}})",
-                                          std::string("\0\1\2", 3))));
+  const SafetensorsReader reader(folder.write(
+      "t", safetensors_bytes(R"({"m":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]}})",
+                             std::string("\0\1\2", 3))));
   expect_error(ExitStatus::kData, {"element 2", "'m'", "is 2"}, [&] { reader.tensor("m"); });
 }
 
@@ -142,8 +145,9 @@ TEST(SafetensorsTest, ReplacesAFileOnlyWhenTheNewOneIsComplete) {
   rlimit small = before;
   small.rlim_cur = 4096;
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  expect_error(ExitStatus::kEnvironment, {"cannot be written", "t", "free space"},
-               [&] { write_safetensors(folder / "t", {{"a", at::ones({100000})}}); });
+  expect_error(ExitStatus::kEnvironment, {"cannot be written", "t", "free space"}, [&] {
+    write_safetensors(folder / "t", {{"a", at::ones({100000})}});
+  });
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   signal(SIGXFSZ, handler);
 

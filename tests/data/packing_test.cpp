@@ -38,7 +38,8 @@ class WordLengths final : public Tokenizer {
   }
 };
 
-PackedText packed(const std::filesystem::path& path, int64_t piece_bytes = PackedText::kPieceBytes) {
+PackedText packed(const std::filesystem::path& path,
+                  int64_t piece_bytes = PackedText::kPieceBytes) {
   return PackedText(TextSource(path), std::make_unique<ByteTokenizer>(), piece_bytes);
 }
 

@@ -29,9 +29,9 @@ TEST(TokenFileTest, ReadsEachTypeAndBeginsAgain) {
   const auto u16 = folder.write("u16", bytes_of<uint16_t>({1, 65535, 0, 40000}));
   const auto i32 = folder.write("i32", bytes_of<int32_t>({1, 65535, 0, 40000}));
   const auto u32 = folder.write("u32", bytes_of<uint32_t>({1, 65535, 0, 40000}));
-  for (const auto& [path, type] : {std::pair(u16, TokenType::kUint16),
-                                   std::pair(i32, TokenType::kInt32),
-                                   std::pair(u32, TokenType::kUint32)}) {
+  for (const auto& [path, type] :
+       {std::pair(u16, TokenType::kUint16), std::pair(i32, TokenType::kInt32),
+        std::pair(u32, TokenType::kUint32)}) {
     TokenFile file(path, type, 65536);
     EXPECT_EQ(file.token_count(), 4);
     EXPECT_EQ(take(file, 6), expected);

@@ -39,7 +39,7 @@ TEST(MemoryTest, PeakIsNotInheritedFromTheParent) {
   setenv("TITAN_TEST_PARENT_PEAK", std::to_string(peak_resident_bytes()).c_str(), 1);
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   const std::string command =
-      "'" + self + "' --gtest_filter=MemoryTest.PeakIsNotInheritedFromTheParent >/dev/null";
+      "exec '" + self + "' --gtest_filter=MemoryTest.PeakIsNotInheritedFromTheParent >/dev/null";
   EXPECT_EQ(std::system(command.c_str()), 0);
   unsetenv("TITAN_TEST_PARENT_PEAK");
 }

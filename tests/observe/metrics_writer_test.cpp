@@ -63,7 +63,10 @@ TEST(MetricsWriterTest, WritesEachStepAtOnceAndExactly) {
 TEST(MetricsWriterTest, EveryFloat32Survives) {
   ScratchFolder folder;
   MetricsWriter writer(folder.path());
-  const std::vector<float> values = {0.1f, 1e-38f, 3.4028235e38f, 16777217.0f,
+  const std::vector<float> values = {0.1f,
+                                     1e-38f,
+                                     3.4028235e38f,
+                                     16777217.0f,
                                      std::nextafter(1.0f, 2.0f),
                                      std::numeric_limits<float>::denorm_min()};
   for (const float value : values) {

@@ -38,8 +38,8 @@ at::Tensor Attention::forward(const CallContext& context, const Inputs& inputs) 
     if (inputs[i].defined())
       throw usage_error("the stock attention takes no positions and no document ids",
                         "module '" + fqn() + "'",
-                        "train on packed samples without them, or use a converter that replaces the "
-                        "attention and declares these inputs");
+                        "train on packed samples without them, or use a converter that replaces "
+                        "the attention and declares these inputs");
   const at::Tensor& x = inputs[0];
   const at::Tensor& rope = inputs[1];
   const int64_t batch = x.size(0), length = x.size(1);
