@@ -29,7 +29,8 @@ TITAN_END_C
  *
  * Option types: bool, int, float, string, enum (with "values"), path, and list of each
  * ("list[string]"). An option may have "aliases": ["old_name"]. A default of null makes it
- * required.
+ * required. A path reaches the plugin as the user wrote it; relative ones are meant from
+ * the trainer's working directory.
  *
  * TITAN_NOTE puts the object into the file; `TITAN_NOTE_JSON, TITAN_NOTE_SIZE` hand the same bytes
  * to registrar_note. Use it once, in the file that defines register_converters (an archive member
