@@ -42,6 +42,7 @@ void log_start(const train::Trainer& trainer, const config::Config& config) {
            " FLOPs per token");
   log_info("device " + std::string(trainer.device().device.is_cuda() ? "cuda: " : "cpu: ") + facts.name + ", " +
            gib(facts.memory_bytes) + " memory");
+  for (const std::string& line : trainer.summary()) log_info(line);
   for (const std::string& line : trainer.converters().summary()) log_info("converter " + line);
   if (trainer.converters().empty()) log_info("no converters are applied (model.converters is empty)");
 }

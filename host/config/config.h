@@ -60,6 +60,8 @@ struct Training {
   int64_t global_batch_size = -1;  ///< -1: local_batch_size x data parallel degree
   int64_t seq_len = 2048;
   double max_norm = 1.0;
+  std::string dtype = "float32";                   ///< or "bfloat16"; of the parameters
+  std::string mixed_precision_param = "bfloat16";  ///< or "float32"
   int64_t steps = 10000;
   int64_t seed = 0;
   std::string device = "auto";  ///< or "cpu", "cuda"
@@ -85,6 +87,12 @@ struct LrScheduler {
   bool operator==(const LrScheduler&) const = default;
 };
 
+struct ActivationCheckpoint {
+  std::string mode = "selective";         ///< or "full", "none"
+  std::string selective_ac_option = "2";  ///< every so many-th block, or "op"
+  bool operator==(const ActivationCheckpoint&) const = default;
+};
+
 struct Metrics {
   int64_t log_freq = 10;
   bool disable_color_printing = false;
@@ -108,6 +116,7 @@ struct Config {
   Training training;
   Optimizer optimizer;
   LrScheduler lr_scheduler;
+  ActivationCheckpoint activation_checkpoint;
   Metrics metrics;
   Checkpoint checkpoint;
   Plugins plugins;

@@ -1,5 +1,7 @@
 #include "config/cross_check.h"
 
+#include <charconv>
+
 #include "base/error.h"
 
 namespace titan::config {
@@ -37,6 +39,30 @@ void check_dataset(const LoadedConfig& config) {
                       "set --training.dataset_path=PATH to your file or folder");
 }
 
+/// What is stored in bfloat16 has no more digits to compute with.
+void check_types(const LoadedConfig& config) {
+  const Training& training = config.values.training;
+  if (training.dtype != "bfloat16" || training.mixed_precision_param != "float32") return;
+  throw usage_error(
+      "training.mixed_precision_param (float32) is wider than training.dtype (bfloat16)",
+      place_of(config, {"training.mixed_precision_param", "training.dtype"}),
+      "set training.mixed_precision_param: bfloat16 to compute in the parameters' type, or "
+      "training.dtype: float32 to store more digits");
+}
+
+void check_selective_option(const LoadedConfig& config) {
+  const std::string& option = config.values.activation_checkpoint.selective_ac_option;
+  int32_t every = 0;
+  const auto [end, error] = std::from_chars(option.data(), option.data() + option.size(), every);
+  const bool number = error == std::errc() && end == option.data() + option.size() && every >= 1;
+  if (number || option == "op") return;
+  throw usage_error(
+      "activation_checkpoint.selective_ac_option must be a positive number or op, found '" +
+          option + "'",
+      place_of(config, {"activation_checkpoint.selective_ac_option"}),
+      "2 recomputes every second block; op recomputes all, but keeps the most expensive results");
+}
+
 void check_heads(const LoadedConfig& config) {
   const ModelArgs& args = config.values.model.args;
   if (args.n_heads && args.n_kv_heads && *args.n_heads % *args.n_kv_heads != 0)
@@ -58,6 +84,8 @@ void check_across_keys(const LoadedConfig& config) {
   check_batch_sizes(config);
   check_dataset(config);
   check_heads(config);
+  check_types(config);
+  check_selective_option(config);
 }
 
 }  // namespace titan::config

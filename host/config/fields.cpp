@@ -181,6 +181,13 @@ std::vector<Row> field_rows() {
           .at_most(kLargestSize),
       TITAN_ROW(training, seq_len, "tokens in one sequence").at_least(1).at_most(kLargestSize),
       TITAN_ROW(training, max_norm, "gradients are scaled down to this global L2 norm").above(0),
+      TITAN_ROW(training, dtype, "type of parameters, gradients and optimizer state")
+          .one_of({"float32", "bfloat16"}),
+      TITAN_ROW(training, mixed_precision_param,
+                "type that linear layers and attention compute in; parameters, gradients and the "
+                "residual stream keep training.dtype, as under torch's autocast. The default is "
+                "torchtitan's; few CPUs are fast in bfloat16, so llama3_debug.yaml takes float32")
+          .one_of({"bfloat16", "float32"}),
       TITAN_ROW(training, steps, "optimizer steps to train").at_least(1),
       TITAN_ROW(training, seed, "seed of weights and data order").at_least(0),
       TITAN_ROW(training, device, "where to train; auto takes CUDA if there is a device")
@@ -206,6 +213,15 @@ std::vector<Row> field_rows() {
           .at_most(1),
       TITAN_ROW(lr_scheduler, total_steps, "length of the schedule; null: training.steps")
           .at_least(1),
+
+      TITAN_ROW(activation_checkpoint, mode,
+                "which blocks keep only their input for backward and compute their activations "
+                "again there: less memory, more time, the same numbers bit for bit (torchtitan's "
+                "default)")
+          .one_of({"selective", "full", "none"}),
+      TITAN_ROW(activation_checkpoint, selective_ac_option,
+                "mode selective: every so many-th block (2: the second, fourth, ...), or op: every "
+                "block, but attention and every second matrix product are kept"),
 
       TITAN_ROW(metrics, log_freq, "a line is logged at step 1 and every so many steps")
           .at_least(1),

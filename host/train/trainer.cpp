@@ -11,7 +11,9 @@
 #include "data/dataset.h"
 #include "model/loss.h"
 #include "optim/clip.h"
+#include "train/activation_checkpoint.h"
 #include "train/model_args.h"
+#include "train/precision.h"
 
 namespace titan::train {
 namespace {
@@ -72,8 +74,11 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
   converters_ = std::make_unique<converters::ModelConvertersContainer>(registry, options_.converters,
                                                                        options_.device.facts);
   loader_ = data::make_loader(dataset_options(options_, args_.vocab_size));
-  model_ = spec.build(args_, at::kFloat);
+  mixed_precision_ = make_mixed_precision(config.training);
+  model_ = spec.build(args_, parameter_type(config.training));
   converters_->convert(*model_);
+  summary_ = {"precision: " + describe_precision(config.training),
+              "activation checkpointing: " + apply_activation_checkpoint(*model_, config.activation_checkpoint)};
   model::materialize(*model_, options_.device.device, static_cast<uint64_t>(config.training.seed));
   const std::set<std::string> missing = load_initial_weights(spec, args_);
   optimizer_ = std::make_unique<optim::Optimizer>(optim::trainable_tensors(*model_), adam_options(config.optimizer));
@@ -142,6 +147,7 @@ StepResult Trainer::step() {
     context.micro_batch = i;
     context.training = true;
     context.metrics = &metrics_;
+    context.mixed_precision = mixed_precision_.get();
     const at::Device device = options_.device.device;
     const at::Tensor logits = (*model_)(context, {to_tensor(batches[i].tokens, batches[i], device)});
     const at::Tensor loss =
@@ -149,6 +155,8 @@ StepResult Trainer::step() {
     loss.backward();
     loss_sum = loss_sum.defined() ? at::add(loss_sum, loss.detach()) : loss.detach();
   }
+  // All micro-batches have used the same copies; the optimizer needs the memory, not the copies.
+  if (mixed_precision_) mixed_precision_->drop();
   result.loss = loss_sum.item<double>();
   // The norm is judged before anything is scaled, and the step taken only if both numbers are sound.
   const std::vector<at::Tensor> gradients = optimizer_->gradients();

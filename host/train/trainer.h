@@ -15,6 +15,7 @@
 #include "config/option_schema.h"
 #include "converters/container.h"
 #include "data/loader.h"
+#include "model/mixed_precision.h"
 #include "model/module.h"
 #include "model/train_spec.h"
 #include "optim/adamw.h"
@@ -58,6 +59,8 @@ class Trainer {
   const Device& device() const { return options_.device; }
   int64_t parameter_count() const { return parameter_count_; }
   const model::ModelArgs& model_args() const { return args_; }
+  /// How numbers are stored and computed, and what is computed twice: lines for the log.
+  const std::vector<std::string>& summary() const { return summary_; }
   int64_t dataset_epoch() const { return loader_->epoch(); }
 
  private:
@@ -69,10 +72,12 @@ class Trainer {
   TrainerOptions options_;
   model::ModelArgs args_;
   std::unique_ptr<data::Loader> loader_;
+  std::unique_ptr<model::MixedPrecision> mixed_precision_;  ///< null: all in the parameters' type
   std::unique_ptr<model::Module> model_;
   std::unique_ptr<converters::ModelConvertersContainer> converters_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::unique_ptr<optim::LrSchedule> schedule_;
+  std::vector<std::string> summary_;
   std::map<std::string, double> metrics_;  ///< of the step in progress
   int64_t accumulation_steps_ = 1;
   int64_t steps_done_ = 0;

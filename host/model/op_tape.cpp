@@ -1,0 +1,84 @@
+#include "model/op_tape.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+#include <torch/library.h>
+
+#include "base/error.h"
+
+namespace titan::model {
+namespace {
+
+/// A spare key below autograd. It is on only inside a scope, so the fallback costs nothing else.
+constexpr c10::DispatchKey kTapeKey = c10::DispatchKey::Fake;
+
+/// The dispatcher calls a plain function: this is how it finds the tape.
+thread_local OpTape::Scope* innermost = nullptr;
+
+/// Only kernels that give the same with and without gradients: the memory-efficient and cuDNN ones
+/// leave out what backward needs when gradients are off.
+bool is_attention(const std::string& op) {
+  return op == "aten::_scaled_dot_product_flash_attention" ||
+         op == "aten::_scaled_dot_product_flash_attention_for_cpu";
+}
+
+int64_t changes_of(const c10::IValue& value) {
+  return value.isTensor() && value.toTensor().defined() ? value.toTensor()._version() : -1;
+}
+
+[[noreturn]] void differs(const std::string& what) {
+  throw internal_error("the second forward of a block differs from the first: " + what,
+                       "activation_checkpoint.selective_ac_option: op");
+}
+
+}  // namespace
+
+OpTape::Scope::Scope(OpTape& tape, Mode mode)
+    : tape_(tape), mode_(mode), outer_(innermost), seen_(kTapeKey) {
+  innermost = this;
+}
+
+OpTape::Scope::~Scope() { innermost = outer_; }
+
+void OpTape::dispatch(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                      std::vector<c10::IValue>* stack) {
+  const std::string& name = op.schema().name();
+  bool kept = false;
+  if (innermost && name == "aten::mm")
+    kept = innermost->products_++ % 2 == 0;
+  else if (innermost)
+    kept = is_attention(name);
+  if (kept && innermost->mode_ == Mode::kReplay) return innermost->tape_.replay(op, *stack);
+  op.redispatchBoxed(keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kTapeKey), stack);
+  if (kept) innermost->tape_.record(op, *stack);
+}
+
+void OpTape::record(const c10::OperatorHandle& op, const std::vector<c10::IValue>& stack) {
+  Entry entry{op.schema().name(), {}, {}};
+  for (const c10::IValue& result : torch::jit::last(stack, op.schema().returns().size())) {
+    // A handle of its own: autograd writes into the one that goes on to the caller.
+    const bool tensor = result.isTensor() && result.toTensor().defined();
+    entry.results.push_back(tensor ? c10::IValue(result.toTensor().detach()) : result);
+    entry.changes_in_place.push_back(changes_of(result));
+  }
+  entries_.push_back(std::move(entry));
+}
+
+void OpTape::replay(const c10::OperatorHandle& op, std::vector<c10::IValue>& stack) {
+  const std::string& name = op.schema().name();
+  if (entries_.empty()) differs("it calls " + name + " once more");
+  Entry entry = std::move(entries_.front());
+  entries_.pop_front();
+  if (entry.op != name) differs("it calls " + name + " where the first called " + entry.op);
+  for (size_t i = 0; i < entry.results.size(); ++i)
+    if (changes_of(entry.results[i]) != entry.changes_in_place[i])
+      differs("the result of " + name + " was changed in place after it had been kept");
+  torch::jit::drop(stack, op.schema().arguments().size());
+  for (c10::IValue& result : entry.results) stack.push_back(std::move(result));
+}
+
+TORCH_LIBRARY_IMPL(_, Fake, library) {
+  library.fallback(torch::CppFunction::makeFromBoxedFunction<&OpTape::dispatch>());
+}
+
+}  // namespace titan::model
