@@ -52,12 +52,32 @@ void check_heads(const LoadedConfig& config) {
                       place_of(config, {"model.args.dim"}), "every head has the same width");
 }
 
+void check_checkpoint(const LoadedConfig& config) {
+  const Checkpoint& checkpoint = config.values.checkpoint;
+  if (checkpoint.keep_latest_k == 1)
+    throw usage_error("checkpoint.keep_latest_k is 1, which would leave nothing if the only checkpoint "
+                      "were damaged",
+                      place_of(config, {"checkpoint.keep_latest_k"}), "use 2 or more, or 0 to keep all");
+  if (checkpoint.folder.empty())
+    throw usage_error("checkpoint.folder is empty", place_of(config, {"checkpoint.folder"}),
+                      "name a folder; it lies under job.dump_folder");
+  if (checkpoint.enable) return;
+  const auto refuse = [&](const char* key) {
+    throw usage_error(std::string(key) + " has no effect: checkpoints are not enabled",
+                      place_of(config, {key}),
+                      "set checkpoint.enable: true to resume from a checkpoint");
+  };
+  if (checkpoint.load_step != -1) refuse("checkpoint.load_step");
+  if (!checkpoint.exclude_from_loading.empty()) refuse("checkpoint.exclude_from_loading");
+}
+
 }  // namespace
 
 void check_across_keys(const LoadedConfig& config) {
   check_batch_sizes(config);
   check_dataset(config);
   check_heads(config);
+  check_checkpoint(config);
 }
 
 }  // namespace titan::config

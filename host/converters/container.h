@@ -27,8 +27,9 @@ class ModelConvertersContainer {
   void convert(model::Module& root);
 
   /// Weights have values now. `missing`: stored names that a loaded checkpoint did not hold.
+  /// `step`: optimizer steps done, not 0 when a run resumes.
   void after_init(model::Module& root, HookReason reason, const std::set<std::string>& missing,
-                  std::map<std::string, double>* metrics = nullptr);
+                  std::map<std::string, double>* metrics = nullptr, int64_t step = 0);
   /// `step`: optimizer steps done. Metrics of hooks go to `metrics` if it is given.
   void post_optimizer_hook(model::Module& root, int64_t step,
                            std::map<std::string, double>* metrics = nullptr);

@@ -12,7 +12,7 @@ namespace {
 /// A valid value of the field that differs from its default.
 std::string other_value(const Field& field) {
   const OptionSchema& option = field.option;
-  if (option.is_list) return "[x]";
+  if (option.is_list) return option.values.empty() ? "[x]" : "[" + option.values.back() + "]";
   switch (option.type) {
     case OptionType::kBool:
       return option.default_value == OptionValue{false, {true}} ? "false" : "true";
@@ -47,6 +47,9 @@ std::string yaml_for(const std::string& full_name, const std::string& value) {
 std::string companion(const Field& field) {
   if (field.full_name() == "training.dataset") return "--training.dataset_path=x";
   if (field.full_name() == "training.global_batch_size") return "--training.local_batch_size=2";
+  if (field.full_name() == "checkpoint.load_step" ||
+      field.full_name() == "checkpoint.exclude_from_loading")
+    return "--checkpoint.enable=true";
   if (field.full_name() == "job.description") return "--training.seed=0";
   return "--job.description=default job";
 }
@@ -65,7 +68,7 @@ TEST(Fields, EveryKeyIsReadFromFileAndCommandLine) {
         load_options({companion(field), "--" + field.full_name() + "=" + value}).values;
     const auto written = field.get(from_file);
     ASSERT_TRUE(written.has_value());
-    const bool text = field.option.type == OptionType::kEnum;
+    const bool text = field.option.type == OptionType::kEnum && !field.option.is_list;
     EXPECT_EQ(to_yaml(*written), text ? to_yaml(std::string_view(value)) : value);
     EXPECT_NE(written, field.get(Config{}));
     EXPECT_EQ(field.get(from_option), written);
