@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/suggest.h"
+#include "commands/config_command.h"
 #include "commands/plugins_command.h"
 #include "commands/train_command.h"
 #include "titan/version.h"
@@ -22,6 +23,7 @@ Examples:
   titan train configs/llama3_debug.yaml --training.steps=20 --optimizer.lr=3e-4
   titan train configs/llama3_debug.yaml --model.converters=float8 --float8.emulate=true
   titan plugins list
+  titan config explain training
 
 Any key of the config can be set as --section.key=value; the command line wins over the file.
 
@@ -75,6 +77,21 @@ int dispatch(int argc, char** argv) {
   inspect_app->add_flag("--json", json, "as JSON");
   inspect_app->allow_extras();
 
+  bool origins = false;
+  std::string key;
+  CLI::App* config_app = app.add_subcommand("config", "what a config means, without training");
+  config_app->require_subcommand(0, 1);
+  CLI::App* show_app = config_app->add_subcommand("show", "the merged config, itself a valid config: CONFIG.yaml [--section.key=value ...]");
+  show_app->add_flag("--origin", origins, "say where each value comes from");
+  show_app->allow_extras();
+  CLI::App* check_app = config_app->add_subcommand("check", "checks a config and the options of its converters; runs no plugin");
+  check_app->allow_extras();
+  CLI::App* explain_app = config_app->add_subcommand("explain", "what a key, section or converter is for; everything without a name");
+  explain_app->add_option("key", key, "for example optimizer.lr, optimizer, float8.recipe");
+  explain_app->allow_extras();
+  CLI::App* schema_app = config_app->add_subcommand("schema", "the JSON Schema of configs, with the plugins that are found");
+  schema_app->allow_extras();
+
   // CLI11 knows no suggestions: catch a mistyped subcommand before it does.
   const auto check_word = [](int count, char** words, int at, const CLI::App& parent, const std::string& place) {
     if (at >= count || words[at][0] == '-') return;
@@ -89,6 +106,7 @@ int dispatch(int argc, char** argv) {
   };
   check_word(argc, argv, 1, app, "titan");
   if (argc > 1 && std::string(argv[1]) == "plugins") check_word(argc, argv, 2, *plugins_app, "titan plugins");
+  if (argc > 1 && std::string(argv[1]) == "config") check_word(argc, argv, 2, *config_app, "titan config");
 
   try {
     app.parse(argc, argv);
@@ -111,8 +129,16 @@ int dispatch(int argc, char** argv) {
     plugins_list(config_arguments(list_app->remaining(), "plugins list"), json);
   } else if (*inspect_app) {
     plugins_inspect(config_arguments(inspect_app->remaining(), "plugins inspect"), what, json);
+  } else if (*show_app) {
+    config_show(config_arguments(show_app->remaining(), "config show"), origins);
+  } else if (*check_app) {
+    config_check(config_arguments(check_app->remaining(), "config check"));
+  } else if (*explain_app) {
+    config_explain(config_arguments(explain_app->remaining(), "config explain"), key);
+  } else if (*schema_app) {
+    config_schema(config_arguments(schema_app->remaining(), "config schema"));
   } else {
-    std::cout << (*plugins_app ? plugins_app->help() : app.help());
+    std::cout << (*config_app ? config_app->help() : *plugins_app ? plugins_app->help() : app.help());
     if (argc > 1) return static_cast<int>(ExitStatus::kUsage);
   }
   return 0;

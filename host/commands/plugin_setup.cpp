@@ -55,4 +55,11 @@ AppliedConverters load_converters(const config::LoadedConfig& config, const plug
   return applied;
 }
 
+std::vector<config::ConverterRequest> resolve_without_loading(const config::LoadedConfig& config,
+                                                              const plugins::Catalog& catalog) {
+  for (const std::string& name : config::requested_converters(config))
+    if (!catalog.require(name)) throw catalog.missing(name);
+  return config::resolve_converters(config, catalog.schemas());
+}
+
 }  // namespace titan::commands

@@ -24,4 +24,9 @@ struct AppliedConverters {
 AppliedConverters load_converters(const config::LoadedConfig& config, const plugins::Catalog& catalog,
                                   converters::Registry built_in = {});
 
+/// Resolves model.converters from the notes of the plugins that were found: no plugin code runs.
+/// A plugin without a note tells its options only when it is loaded, so it cannot be used here.
+std::vector<config::ConverterRequest> resolve_without_loading(const config::LoadedConfig& config,
+                                                              const plugins::Catalog& catalog);
+
 }  // namespace titan::commands
