@@ -1,11 +1,14 @@
 #include "checkpoint/manifest.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <utility>
 
 #include "base/error.h"
 #include "base/regular_file.h"
+#include "checkpoint/crc32c.h"
 #include "checkpoint/safetensors_header.h"
 
 namespace titan::checkpoint {
@@ -87,6 +90,13 @@ std::string ConverterRecord::text() const {
   if (plugin.empty()) return result + " (built in)";
   result += " (plugin " + plugin + (version.empty() ? "" : " " + version) + ", " + file;
   return result + ", sha256 " + sha256.substr(0, 12) + ")";
+}
+
+std::string Manifest::owner_of(const std::string& stored_name) const {
+  const std::string instance = stored_name.substr(0, stored_name.find('/'));
+  for (const ConverterRecord& record : converters)
+    if (record.instance == instance) return record.text();
+  return "'" + shown_name(instance) + "'";
 }
 
 std::string format_manifest(const Manifest& manifest) {
@@ -174,6 +184,37 @@ Manifest read_manifest(const std::filesystem::path& folder) {
   std::string text(static_cast<size_t>(file.size()), '\0');
   file.read(0, text.data(), file.size());
   return parse_manifest(text, path.string());
+}
+
+void verify_file(const std::filesystem::path& path, const FileSum& saved) {
+  constexpr int64_t kChunk = int64_t{1} << 20;
+  const char* fix = "resume from another step (checkpoint.load_step), or remove this one";
+  const RegularFile file = RegularFile::open(path, "checkpoint file", fix);
+  FileSum found{file.size(), 0};
+  std::string chunk(static_cast<size_t>(std::min(file.size(), kChunk)), '\0');
+  for (int64_t at = 0; at < file.size(); at += kChunk) {
+    const int64_t size = std::min(kChunk, file.size() - at);
+    file.read(at, chunk.data(), size);
+    found.crc32c = crc32c(found.crc32c, {chunk.data(), static_cast<size_t>(size)});
+  }
+  if (found == saved) return;
+  throw data_error("the file is damaged: it has " + std::to_string(found.bytes) + " bytes with checksum " +
+                       crc_text(found.crc32c) + ", it was saved with " + std::to_string(saved.bytes) +
+                       " and " + crc_text(saved.crc32c),
+                   path.string(), fix);
+}
+
+std::optional<Manifest> verify_weights(const std::filesystem::path& file_or_folder) {
+  std::error_code error;
+  std::filesystem::path folder = file_or_folder;
+  if (!std::filesystem::is_directory(folder, error)) {
+    if (folder.filename() != kModelFile) return std::nullopt;
+    folder = folder.has_parent_path() ? folder.parent_path() : std::filesystem::path(".");
+  }
+  if (!std::filesystem::exists(folder / kManifestFile, error)) return std::nullopt;
+  Manifest manifest = read_manifest(folder);
+  verify_file(folder / kModelFile, manifest.files.at(kModelFile));
+  return manifest;
 }
 
 }  // namespace titan::checkpoint

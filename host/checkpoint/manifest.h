@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,9 @@ struct Manifest {
   std::string made_by;  ///< "titan 0.1.0, LibTorch 2.11.0"
   std::map<std::string, FileSum> files;  ///< the other files of the folder
   bool operator==(const Manifest&) const = default;
+
+  /// Who the stored tensor "<instance>/..." belongs to, as ConverterRecord::text() says it.
+  std::string owner_of(const std::string& stored_name) const;
 };
 
 std::string format_manifest(const Manifest& manifest);
@@ -62,6 +66,13 @@ Manifest parse_manifest(std::string_view text, const std::string& where);
 
 /// Reads state.json of the folder of one checkpoint.
 Manifest read_manifest(const std::filesystem::path& folder);
+
+/// Reads the whole file; a data error if it is not the one that was saved.
+void verify_file(const std::filesystem::path& path, const FileSum& saved);
+
+/// The manifest beside weights that are those of a checkpoint (its folder, or the model file in it)
+/// after checking their file; nothing for any other weights.
+std::optional<Manifest> verify_weights(const std::filesystem::path& file_or_folder);
 
 inline constexpr const char* kManifestFile = "state.json";
 inline constexpr const char* kModelFile = "model.safetensors";

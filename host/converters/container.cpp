@@ -106,6 +106,13 @@ void ModelConvertersContainer::post_optimizer_hook(model::Module& root, int64_t 
       run_hook(root, i, HookReason::kStep, step, false, {}, metrics);
 }
 
+bool ModelConvertersContainer::has_hooks() const {
+  for (const Instance& instance : instances_)
+    if (instance.converter->wants_after_init() || instance.converter->wants_post_optimizer_hook())
+      return true;
+  return false;
+}
+
 std::vector<std::string> ModelConvertersContainer::summary() const {
   std::vector<std::string> lines;
   for (size_t i = 0; i < instances_.size(); ++i) {

@@ -35,6 +35,8 @@ class ModelConvertersContainer {
                            std::map<std::string, double>* metrics = nullptr);
 
   bool empty() const { return instances_.empty(); }
+  /// Whether after_init() would call any code of a converter.
+  bool has_hooks() const;
   std::vector<std::string> instance_names() const;
   const std::vector<Record>& records() const { return records_; }
   /// "float8: replaces 42 modules, keeps 1 (...)", one line an instance.

@@ -57,13 +57,15 @@ std::optional<checkpoint::StepFolder> Checkpointer::find_resume() const {
 }
 
 bool Checkpointer::due(int64_t step) const {
+  if (!options_.enable) return false;
   return step % options_.interval == 0 || step == last_step_ ||
          (step == 1 && options_.enable_first_step_checkpoint);
 }
 
 void Checkpointer::after_step(int64_t step, const TakeSnapshot& take) {
   if (!options_.enable) return;
-  throw_earlier_failure();
+  const bool written = writing_.valid() && writing_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  if (written) finish();
   if (!due(step)) return;
   save(step, take(step == last_step_ && options_.last_save_model_only));
 }
@@ -75,11 +77,7 @@ void Checkpointer::save_now(int64_t step, const TakeSnapshot& take) {
 }
 
 void Checkpointer::finish() {
-  if (writing_.valid()) writing_.get();
-}
-
-void Checkpointer::throw_earlier_failure() {
-  if (writing_.valid() && writing_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) writing_.get();
+  if (writing_.valid()) log_info(writing_.get());
 }
 
 void Checkpointer::save(int64_t step, checkpoint::Snapshot snapshot) {
@@ -89,22 +87,22 @@ void Checkpointer::save(int64_t step, checkpoint::Snapshot snapshot) {
     staged_.manifest = std::move(snapshot.manifest);
     copy_to_memory(snapshot.model, staged_.model);
     copy_to_memory(snapshot.optimizer, staged_.optimizer);
-    writing_ = std::async(std::launch::async, [this] { write(staged_); });
+    writing_ = std::async(std::launch::async, [this] { return write(staged_); });
   } else {
-    write(snapshot);
+    log_info(write(snapshot));
   }
   if (!model_only) saved_step_ = step;
 }
 
-void Checkpointer::write(const checkpoint::Snapshot& snapshot) const {
+std::string Checkpointer::write(const checkpoint::Snapshot& snapshot) const {
   const auto begin = std::chrono::steady_clock::now();
   const int64_t step = snapshot.manifest.position.step;
   checkpoint::save_checkpoint(folder_, snapshot);
   checkpoint::prune_steps(folder_, options_.keep_latest_k, step);
   const auto milliseconds =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin).count();
-  log_info("saved " + (folder_ / checkpoint::step_folder_name(step)).string() + " in " +
-           std::to_string(milliseconds) + " ms" + (snapshot.manifest.model_only ? " (weights alone)" : ""));
+  return "saved " + (folder_ / checkpoint::step_folder_name(step)).string() + " in " +
+           std::to_string(milliseconds) + " ms" + (snapshot.manifest.model_only ? " (weights alone)" : "");
 }
 
 }  // namespace titan::train

@@ -37,7 +37,9 @@ class Checkpointer {
   /// The checkpoint to resume from (checkpoint.load_step); nothing: there is none.
   std::optional<checkpoint::StepFolder> find_resume() const;
 
-  /// Call it after every step: saves if one is due.
+  /// Whether a checkpoint is saved after this step.
+  bool due(int64_t step) const;
+  /// Call it after every step: saves if it is due.
   void after_step(int64_t step, const TakeSnapshot& take);
   /// Saves all of the run now unless this step is saved already, and waits until it is on disk.
   void save_now(int64_t step, const TakeSnapshot& take);
@@ -45,10 +47,9 @@ class Checkpointer {
   void finish();
 
  private:
-  bool due(int64_t step) const;
   void save(int64_t step, checkpoint::Snapshot snapshot);
-  void write(const checkpoint::Snapshot& snapshot) const;
-  void throw_earlier_failure();
+  /// Returns a line for the log.
+  std::string write(const checkpoint::Snapshot& snapshot) const;
 
   config::Checkpoint options_;
   int64_t last_step_;
@@ -56,7 +57,8 @@ class Checkpointer {
   std::optional<checkpoint::FolderLock> lock_;
   int64_t saved_step_ = -1;     ///< of the newest save of this process that is no model-only one
   checkpoint::Snapshot staged_;  ///< async: what the thread writes; its memory is used again
-  std::future<void> writing_;   ///< last member: it ends before what it reads
+  /// The log line of the save in progress; the last member: it ends before what it reads.
+  std::future<std::string> writing_;
 };
 
 }  // namespace titan::train

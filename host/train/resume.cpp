@@ -3,12 +3,9 @@
 #include <ATen/Functions.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/regular_file.h"
-#include "checkpoint/crc32c.h"
 #include "checkpoint/load_weights.h"
 #include "checkpoint/optimizer_state.h"
 #include "titan/version.h"
@@ -22,20 +19,6 @@ at::ScalarType export_type(const std::string& name) {
   return name == "float16" ? at::kHalf : at::kFloat;
 }
 
-void verify_file(const std::filesystem::path& path, const checkpoint::FileSum& expected) {
-  const RegularFile file = RegularFile::open(path, "checkpoint file", "resume from another step (checkpoint.load_step)");
-  checkpoint::FileSum found{file.size(), 0};
-  const auto bytes = file.map();
-  found.crc32c = checkpoint::crc32c(0, {bytes.get(), static_cast<size_t>(file.size())});
-  if (found == expected) return;
-  char text[160];
-  std::snprintf(text, sizeof text, "the file is damaged: %lld bytes with checksum %08x, it was saved with %lld and %08x",
-                static_cast<long long>(found.bytes), found.crc32c, static_cast<long long>(expected.bytes),
-                expected.crc32c);
-  throw data_error(text, path.string(),
-                   "resume from another step (checkpoint.load_step), or remove this one");
-}
-
 /// Weights go from any run to any other; a run that goes on must not lose state in silence.
 void refuse_dropped_state(const checkpoint::Manifest& manifest, model::Module& model,
                           const std::filesystem::path& file) {
@@ -44,11 +27,8 @@ void refuse_dropped_state(const checkpoint::Manifest& manifest, model::Module& m
   for (const checkpoint::TensorEntry& entry : reader.tensors()) {
     const auto slash = entry.name.find('/');
     if (slash == std::string::npos || known.count(entry.name)) continue;
-    std::string owner = "'" + checkpoint::shown_name(entry.name.substr(0, slash)) + "'";
-    for (const checkpoint::ConverterRecord& record : manifest.converters)
-      if (record.instance == entry.name.substr(0, slash)) owner = record.text();
     throw data_error("the checkpoint holds '" + checkpoint::shown_name(entry.name) + "', state of the converter " +
-                         owner + ", which this run does not apply that way",
+                         manifest.owner_of(entry.name) + ", which this run does not apply that way",
                      file.string(),
                      "apply it as the checkpoint's run did (model.converters), or begin a new run from the weights "
                      "alone: another job.dump_folder and checkpoint.initial_load_path=" + file.parent_path().string());
@@ -102,8 +82,8 @@ ResumeReport resume_run(const checkpoint::StepFolder& from, const RunRecord& rec
                      "(another job.dump_folder and checkpoint.initial_load_path)");
   warn_of_differences(manifest, record);
   // Everything that can be checked is, before anything changes.
-  if (wanted("model")) verify_file(model_file, manifest.files.at(checkpoint::kModelFile));
-  if (wanted("optimizer")) verify_file(optimizer_file, manifest.files.at(checkpoint::kOptimizerFile));
+  if (wanted("model")) checkpoint::verify_file(model_file, manifest.files.at(checkpoint::kModelFile));
+  if (wanted("optimizer")) checkpoint::verify_file(optimizer_file, manifest.files.at(checkpoint::kOptimizerFile));
   if (wanted("dataloader")) parts.loader.restore(manifest.loader);
 
   ResumeReport report;
@@ -129,6 +109,10 @@ ResumeReport resume_run(const checkpoint::StepFolder& from, const RunRecord& rec
   for (const std::string& part : exclude) left_out += (left_out.empty() ? "; not loaded: " : ", ") + part;
   log_info("resumed from " + from.path.string() + left_out);
   return report;
+}
+
+void put_back_model(const checkpoint::StepFolder& from, const RunParts& parts) {
+  checkpoint::load_weights(parts.model, from.path / checkpoint::kModelFile, nullptr);
 }
 
 }  // namespace titan::train

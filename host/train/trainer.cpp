@@ -88,6 +88,7 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
   converters_->after_init(*model_,
                           loaded.model_loaded ? converters::HookReason::kLoaded : converters::HookReason::kFresh,
                           loaded.missing, nullptr, position_.step);
+  if (options_.resume && loaded.model_loaded && converters_->has_hooks()) put_back_model(*options_.resume, parts());
   accumulation_steps_ = accumulation_steps(config.training);
   for (const auto& named : model::named_parameters(*model_)) parameter_count_ += named.parameter->tensor.numel();
 }
@@ -95,6 +96,7 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
 ResumeReport Trainer::load_initial_weights(const model::TrainSpec& spec, const model::ModelArgs& args) {
   const std::string& path = options_.config.checkpoint.initial_load_path;
   if (path.empty()) return {};
+  const std::optional<checkpoint::Manifest> manifest = checkpoint::verify_weights(path);
   checkpoint::HfNameMap names;
   std::shared_ptr<model::HfNaming> naming;
   if (spec.hf_naming) {
@@ -110,7 +112,8 @@ ResumeReport Trainer::load_initial_weights(const model::TrainSpec& spec, const m
   for (const std::string& name : report.missing_added)
     log_info("the checkpoint has no '" + name + "': it keeps its initial value");
   for (const std::string& name : report.unused_added)
-    log_warning("the checkpoint has '" + name + "', which no applied converter uses");
+    log_warning("the checkpoint has '" + name + "', which no applied converter uses" +
+                (manifest ? "; it is of the converter " + manifest->owner_of(name) : ""));
   return {true, {report.missing_added.begin(), report.missing_added.end()}};
 }
 
