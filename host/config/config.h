@@ -65,6 +65,8 @@ struct Training {
   int64_t steps = 10000;
   int64_t seed = 0;
   std::string device = "auto";  ///< or "cpu", "cuda"
+  std::string on_nonfinite = "stop";  ///< or "skip"
+  int64_t max_skipped_steps = 10;     ///< in a row
   bool operator==(const Training&) const = default;
 };
 
@@ -100,7 +102,17 @@ struct Metrics {
 };
 
 struct Checkpoint {
+  bool enable = false;
+  std::string folder = "checkpoint";  ///< under job.dump_folder
+  int64_t interval = 500;
   std::string initial_load_path;  ///< empty: start from fresh weights
+  bool last_save_model_only = false;
+  std::string export_dtype = "float32";  ///< or "bfloat16", "float16"; of model-only saves
+  int64_t keep_latest_k = 10;            ///< 0: all
+  int64_t load_step = -1;                ///< -1: the latest
+  std::vector<std::string> exclude_from_loading;
+  bool enable_first_step_checkpoint = false;
+  std::string async_mode = "disabled";  ///< or "async"
   bool operator==(const Checkpoint&) const = default;
 };
 

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "config/fields.h"
 
 namespace titan::config {
 namespace {
@@ -78,6 +79,54 @@ void check_heads(const LoadedConfig& config) {
                       place_of(config, {"model.args.dim"}), "every head has the same width");
 }
 
+void check_checkpoint(const LoadedConfig& config) {
+  const Checkpoint& checkpoint = config.values.checkpoint;
+  if (checkpoint.keep_latest_k == 1)
+    throw usage_error("checkpoint.keep_latest_k is 1, which would leave nothing if the only checkpoint "
+                      "were damaged",
+                      place_of(config, {"checkpoint.keep_latest_k"}), "use 2 or more, or 0 to keep all");
+  if (checkpoint.folder.empty())
+    throw usage_error("checkpoint.folder is empty", place_of(config, {"checkpoint.folder"}),
+                      "name a folder; it lies under job.dump_folder");
+}
+
+bool from_command_line(const LoadedConfig& config, const std::string& key) {
+  const auto found = config.origins.find(key);
+  return found != config.origins.end() && found->second.starts_with("--");
+}
+
+/// A value that is not the default was meant to do something.
+void refuse_without_effect(const LoadedConfig& config, const Field& field, const std::string& why,
+                           const std::string& hint) {
+  if (field.get(config.values) == field.get(Config{})) return;
+  throw usage_error(field.full_name() + " has no effect: " + why,
+                    place_of(config, {field.full_name().c_str()}), hint);
+}
+
+void check_effects(const LoadedConfig& config) {
+  const Config& values = config.values;
+  if (values.training.on_nonfinite != "skip")
+    refuse_without_effect(config, *find_field("training", "max_skipped_steps"),
+                          "no step is skipped (training.on_nonfinite: " + values.training.on_nonfinite + ")",
+                          "set training.on_nonfinite: skip, or leave the key out");
+  if (!values.checkpoint.enable) {
+    // Whoever turns checkpoints off for once need not edit the file.
+    const bool turned_off = from_command_line(config, "checkpoint.enable");
+    for (const Field& field : fields()) {
+      const std::string name = field.full_name();
+      if (field.section != "checkpoint" || name == "checkpoint.initial_load_path") continue;
+      if (turned_off && !from_command_line(config, name)) continue;
+      refuse_without_effect(config, field, "checkpoints are not enabled",
+                            "set checkpoint.enable: true, or leave the key out");
+    }
+  } else if (!values.checkpoint.last_save_model_only) {
+    refuse_without_effect(config, *find_field("checkpoint", "export_dtype"),
+                          "it is the type of model-only saves (checkpoint.last_save_model_only: false), and a "
+                          "checkpoint to resume from keeps the types of the run",
+                          "set checkpoint.last_save_model_only: true, or leave the key out");
+  }
+}
+
 }  // namespace
 
 void check_across_keys(const LoadedConfig& config) {
@@ -86,6 +135,8 @@ void check_across_keys(const LoadedConfig& config) {
   check_heads(config);
   check_types(config);
   check_selective_option(config);
+  check_checkpoint(config);
+  check_effects(config);
 }
 
 }  // namespace titan::config

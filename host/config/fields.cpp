@@ -192,6 +192,13 @@ std::vector<Row> field_rows() {
       TITAN_ROW(training, seed, "seed of weights and data order").at_least(0),
       TITAN_ROW(training, device, "where to train; auto takes CUDA if there is a device")
           .one_of({"auto", "cpu", "cuda"}),
+      TITAN_ROW(training, on_nonfinite,
+                "a step whose loss or gradient norm is not finite stops the run, or is skipped: "
+                "its batch is used up, weights and optimizer stay as they are")
+          .one_of({"stop", "skip"}),
+      TITAN_ROW(training, max_skipped_steps,
+                "more skipped steps in a row than this stop the run (on_nonfinite: skip)")
+          .at_least(1),
 
       TITAN_ROW(optimizer, name, "update rule").one_of({"AdamW"}),
       TITAN_ROW(optimizer, lr, "peak learning rate").at_least(0),
@@ -227,9 +234,34 @@ std::vector<Row> field_rows() {
           .at_least(1),
       TITAN_ROW(metrics, disable_color_printing, "no colours in the log, even on a terminal"),
 
+      TITAN_ROW(checkpoint, enable,
+                "save checkpoints; a run that finds one in its folder resumes from it"),
+      TITAN_ROW(checkpoint, folder, "where checkpoints lie, under job.dump_folder").path(),
+      TITAN_ROW(checkpoint, interval, "a checkpoint is saved every so many steps, and at the end")
+          .at_least(1),
       TITAN_ROW(checkpoint, initial_load_path,
-                "weights to start from (.safetensors file or folder); empty: fresh weights")
+                "weights to start from (.safetensors file or folder, or one step of a run); empty: "
+                "fresh weights; a checkpoint to resume from goes before")
           .path(),
+      TITAN_ROW(checkpoint, last_save_model_only,
+                "the last step saves the weights alone, for use elsewhere. Such a save cannot be "
+                "resumed, so the default is false (torchtitan: true): a finished run can go on"),
+      TITAN_ROW(checkpoint, export_dtype, "floating-point type of the parameters in a model-only save")
+          .one_of({"float32", "bfloat16", "float16"}),
+      TITAN_ROW(checkpoint, keep_latest_k,
+                "older checkpoints are deleted once a new one is complete; 0 keeps all, 1 is refused")
+          .at_least(0),
+      TITAN_ROW(checkpoint, load_step, "the step to resume from; -1: the latest complete one")
+          .at_least(-1),
+      TITAN_ROW(checkpoint, exclude_from_loading,
+                "parts that start anew when a run resumes (model, optimizer, lr_scheduler, "
+                "dataloader, train_state)")
+          .one_of({"model", "optimizer", "lr_scheduler", "dataloader", "train_state"}),
+      TITAN_ROW(checkpoint, enable_first_step_checkpoint,
+                "also save after step 1: shows early whether saving works"),
+      TITAN_ROW(checkpoint, async_mode,
+                "async copies to memory within the step and writes in a thread beside training")
+          .one_of({"disabled", "async"}),
 
       TITAN_ROW(plugins, paths, "folders and .so files searched for plugins, before all others")
           .path(),

@@ -1,6 +1,7 @@
 /// metrics.jsonl: one JSON object a reported step.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -9,19 +10,24 @@
 namespace titan::observe {
 
 /// {"step": 1, "loss": 8.1375612, "grad_norm": ..., "lr": ..., "tps": ..., "n_tokens_seen": ...,
-/// "memory_peak_bytes": ..., "<instance>/<fqn>.<name>": ...}. Nine significant digits; numbers that
+/// "memory_peak_bytes": ..., "<instance>/<fqn>.<name>": ...}, and "skipped_steps" once there are
+/// any. Nine significant digits; numbers that
 /// JSON cannot hold are the strings "nan", "inf" and "-inf".
 std::string to_json_line(const StepMetrics& metrics);
 
 /// Appends to `<folder>/metrics.jsonl`. Every line is written at once, so a killed run leaves whole
 /// lines. Throws an environment error naming the path if it cannot be written.
+///
+/// What an earlier run left stays until keep_until() says how much of it this run goes on from.
 class MetricsWriter {
  public:
-  /// Makes the folder if need be; begins the file anew.
+  /// Makes the folder and the file if need be.
   explicit MetricsWriter(const std::filesystem::path& folder);
   ~MetricsWriter();
   MetricsWriter(const MetricsWriter&) = delete;
   MetricsWriter& operator=(const MetricsWriter&) = delete;
+  /// Cuts off the lines after `step`, and the first one that is not whole. 0: begins anew.
+  void keep_until(int64_t step);
   void write(const StepMetrics& metrics);
   const std::filesystem::path& path() const { return path_; }
 

@@ -17,6 +17,7 @@ struct StepMetrics {
   int64_t n_tokens_seen = 0;
   uint64_t memory_peak_bytes = 0;   ///< peak resident memory, or peak allocated on the device
   uint64_t memory_total_bytes = 0;  ///< of the machine or device; 0: unknown
+  int64_t skipped_steps = 0;        ///< so far, because they were not finite
   std::map<std::string, double> converter_metrics;  ///< `<instance>/<fqn>.<name>`
 };
 

@@ -98,10 +98,37 @@ TEST(MetricsWriterTest, NumbersThatJsonLacksAreStrings) {
 TEST(MetricsWriterTest, ANewRunBeginsTheFileAnew) {
   ScratchFolder folder;
   MetricsWriter(folder.path()).write(step(7));
-  MetricsWriter(folder.path()).write(step(1));
+  MetricsWriter writer(folder.path());
+  EXPECT_EQ(lines_of(writer.path()).size(), 1u) << "nothing is lost before the run begins";
+  writer.keep_until(0);
+  writer.write(step(1));
   const auto lines = lines_of(folder / "metrics.jsonl");
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0]["step"], 1);
+}
+
+TEST(MetricsWriterTest, AResumedRunGoesOnAfterItsStep) {
+  ScratchFolder folder;
+  const auto steps_after = [&](const std::string& left, int64_t resumed) {
+    folder.write("metrics.jsonl", left);
+    MetricsWriter writer(folder.path());
+    writer.keep_until(resumed);
+    writer.write(step(resumed + 1));
+    std::vector<int64_t> steps;
+    for (const auto& line : lines_of(writer.path())) steps.push_back(line["step"]);
+    return steps;
+  };
+  std::string four;
+  for (const int64_t number : {1, 2, 10, 20}) four += to_json_line(step(number));
+  EXPECT_EQ(steps_after(four, 10), (std::vector<int64_t>{1, 2, 10, 11}));
+  EXPECT_EQ(steps_after(four, 15), (std::vector<int64_t>{1, 2, 10, 16}));
+  EXPECT_EQ(steps_after(four, 30), (std::vector<int64_t>{1, 2, 10, 20, 31}));
+  // Cut in the middle of a line, of a number, or before the newline.
+  const std::string two = to_json_line(step(1)) + to_json_line(step(2));
+  for (const size_t cut : {size_t{1}, size_t{2}, size_t{40}, two.size() / 2 - 12})
+    EXPECT_EQ(steps_after(two.substr(0, two.size() - cut), 2), (std::vector<int64_t>{1, 3})) << cut;
+  EXPECT_EQ(steps_after("", 5), (std::vector<int64_t>{6}));
+  EXPECT_EQ(steps_after("{\"step\": x}\n", 5), (std::vector<int64_t>{6}));
 }
 
 TEST(MetricsWriterTest, SaysWhereItCannotWrite) {
