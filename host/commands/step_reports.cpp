@@ -7,18 +7,20 @@
 #include "base/log.h"
 #include "base/terminal.h"
 #include "observe/console.h"
-#include "observe/memory.h"
+#include "observe/throughput.h"
+#include "train/device_memory.h"
 
 namespace titan::commands {
 
 StepReports::StepReports(const train::Trainer& trainer, const config::Config& config,
-                         observe::MetricsWriter& writer)
+                         std::optional<double> peak, observe::MetricsWriter& writer)
     : trainer_(trainer),
       config_(config),
       writer_(writer),
       progress_("train", trainer.total_steps(), STDERR_FILENO),
       color_(use_color(STDERR_FILENO) && !config.metrics.disable_color_printing),
       flops_(static_cast<double>(model::flops_per_token(trainer.model_args(), config.training.seq_len))),
+      peak_(peak),
       epoch_(trainer.dataset_epoch()) {}
 
 void StepReports::add(const train::StepResult& result) {
@@ -50,20 +52,40 @@ std::string StepReports::summary() const {
   return text;
 }
 
+void StepReports::add(const train::ValidationResult& result) {
+  since_ += std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(result.seconds));
+  const train::DeviceMemory memory = train::device_memory(trainer_.device());
+  observe::ValidationMetrics metrics;
+  metrics.step = result.step;
+  metrics.loss = result.loss;
+  metrics.tps = observe::throughput(result.tokens, result.seconds, 0, {}).tps;
+  metrics.n_tokens = result.tokens;
+  metrics.memory_peak_bytes = memory.peak_bytes;
+  metrics.memory_total_bytes = memory.total_bytes;
+  writer_.write(metrics);
+  progress_.clear();
+  log_info(observe::console_line(metrics, color_));
+}
+
 void StepReports::write(const train::StepResult& result) {
   const double seconds = std::chrono::duration<double>(Clock::now() - since_).count();
-  const train::Device& device = trainer_.device();
+  const train::DeviceMemory memory = train::device_memory(trainer_.device());
+  const observe::Throughput speed = observe::throughput(tokens_since_, seconds, flops_, peak_);
   observe::StepMetrics metrics;
   metrics.step = result.step;
   metrics.loss = result.loss;
   metrics.grad_norm = result.grad_norm;
   metrics.lr = result.lr;
-  metrics.tps = seconds > 0 ? static_cast<double>(tokens_since_) / seconds : 0;
-  metrics.tflops = metrics.tps * flops_ / 1e12;
+  metrics.tps = speed.tps;
+  metrics.tflops = speed.tflops;
+  metrics.mfu = speed.mfu;
   metrics.n_tokens_seen = trainer_.position().tokens_seen;
   metrics.skipped_steps = trainer_.position().skipped_steps;
-  metrics.memory_peak_bytes = observe::peak_resident_bytes();
-  metrics.memory_total_bytes = device.device.is_cuda() ? 0 : device.facts.memory_bytes;
+  metrics.memory_peak_bytes = memory.peak_bytes;
+  metrics.memory_total_bytes = memory.total_bytes;
+  metrics.memory_active_bytes = memory.active_bytes;
+  metrics.num_alloc_retries = memory.num_alloc_retries;
+  metrics.num_ooms = memory.num_ooms;
   metrics.converter_metrics = result.converter_metrics;
   writer_.write(metrics);
   progress_.clear();

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/progress.h"
@@ -17,10 +18,14 @@ namespace titan::commands {
 class StepReports {
  public:
   /// What it is given must outlive it.
-  StepReports(const train::Trainer& trainer, const config::Config& config, observe::MetricsWriter& writer);
+  /// `peak`: FLOPs per second that are 100 % of mfu; absent: not known.
+  StepReports(const train::Trainer& trainer, const config::Config& config, std::optional<double> peak,
+              observe::MetricsWriter& writer);
 
   /// Call it after every step.
   void add(const train::StepResult& result);
+  /// Call it after every validation. Its time does not count in the speed of training.
+  void add(const train::ValidationResult& result);
   /// Makes room for other output.
   void clear_line() { progress_.clear(); }
   /// Whether this process did a step.
@@ -38,6 +43,7 @@ class StepReports {
   Progress progress_;
   bool color_;
   double flops_;  ///< of one token
+  std::optional<double> peak_;
   int64_t epoch_;
   Clock::time_point since_ = Clock::now();  ///< of the last line
   int64_t tokens_since_ = 0;

@@ -14,6 +14,7 @@
 #include "model/train_spec.h"
 #include "observe/metrics_writer.h"
 #include "train/checkpointer.h"
+#include "train/mfu_peak.h"
 #include "train/signals.h"
 #include "train/trainer.h"
 
@@ -98,14 +99,17 @@ int train(const ConfigArguments& arguments, const std::vector<std::string>& comm
                          specs, applied.registry);
   writer.keep_until(trainer.steps_done());
   log_start(trainer, config);
+  const train::MfuPeak peak = train::mfu_peak(trainer.device().facts, applied.registry, applied.requests);
+  log_info(peak.text);
   if (config.model.print_after_conversion) print_model(trainer.model());
 
   const auto take_snapshot = [&trainer](bool model_only) { return trainer.snapshot(model_only); };
-  StepReports reports(trainer, config, writer);
+  StepReports reports(trainer, config, peak.flops, writer);
   const train::SignalGuard signals;
   while (trainer.steps_done() < trainer.total_steps() && signals.received() == 0) {
     const train::StepResult result = trainer.step();
     reports.add(result);
+    if (const auto validation = trainer.validate_if_due()) reports.add(*validation);
     if (checkpointer.due(result.step)) reports.clear_line();
     checkpointer.after_step(result.step, take_snapshot);
   }

@@ -95,6 +95,17 @@ struct ActivationCheckpoint {
   bool operator==(const ActivationCheckpoint&) const = default;
 };
 
+struct Validation {
+  bool enable = false;
+  std::string dataset = "pride_and_prejudice";  ///< as training.dataset
+  std::string dataset_path;
+  int64_t local_batch_size = 8;
+  int64_t seq_len = 2048;
+  int64_t freq = 10;   ///< optimizer steps; also after step 1
+  int64_t steps = -1;  ///< batches in one round; -1: the whole dataset once
+  bool operator==(const Validation&) const = default;
+};
+
 struct Metrics {
   int64_t log_freq = 10;
   bool disable_color_printing = false;
@@ -129,6 +140,7 @@ struct Config {
   Optimizer optimizer;
   LrScheduler lr_scheduler;
   ActivationCheckpoint activation_checkpoint;
+  Validation validation;
   Metrics metrics;
   Checkpoint checkpoint;
   Plugins plugins;

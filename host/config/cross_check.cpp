@@ -30,14 +30,23 @@ void check_batch_sizes(const LoadedConfig& config) {
       "choose a multiple: their quotient is the number of accumulated micro-batches");
 }
 
-void check_dataset(const LoadedConfig& config) {
-  const Training& training = config.values.training;
-  const bool needs_path = training.dataset != "pride_and_prejudice";
-  if (needs_path && training.dataset_path.empty())
-    throw usage_error("training.dataset is '" + training.dataset +
-                          "', which needs training.dataset_path",
-                      place_of(config, {"training.dataset"}),
-                      "set --training.dataset_path=PATH to your file or folder");
+void check_dataset(const LoadedConfig& config, const std::string& section,
+                   const std::string& dataset, const std::string& path) {
+  const std::string key = section + ".dataset";
+  if (dataset != "pride_and_prejudice" && path.empty())
+    throw usage_error(key + " is '" + dataset + "', which needs " + key + "_path",
+                      place_of(config, {key.c_str()}),
+                      "set --" + key + "_path=PATH to your file or folder");
+}
+
+void check_validation(const LoadedConfig& config) {
+  const Validation& validation = config.values.validation;
+  if (validation.steps == 0)
+    throw usage_error("validation.steps is 0: nothing would be measured",
+                      place_of(config, {"validation.steps"}),
+                      "give a number of batches, or -1 for all data once");
+  if (validation.enable)
+    check_dataset(config, "validation", validation.dataset, validation.dataset_path);
 }
 
 /// What is stored in bfloat16 has no more digits to compute with.
@@ -131,7 +140,9 @@ void check_effects(const LoadedConfig& config) {
 
 void check_across_keys(const LoadedConfig& config) {
   check_batch_sizes(config);
-  check_dataset(config);
+  check_dataset(config, "training", config.values.training.dataset,
+                config.values.training.dataset_path);
+  check_validation(config);
   check_heads(config);
   check_types(config);
   check_selective_option(config);

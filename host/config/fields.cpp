@@ -230,6 +230,25 @@ std::vector<Row> field_rows() {
                 "mode selective: every so many-th block (2: the second, fourth, ...), or op: every "
                 "block, but attention and every second matrix product are kept"),
 
+      TITAN_ROW(validation, enable, "measure the loss on other data while training"),
+      TITAN_ROW(validation, dataset, "what to validate on; see training.dataset")
+          .one_of({"pride_and_prejudice", "text", "tokens"}),
+      TITAN_ROW(validation, dataset_path,
+                "file or folder of the validation data; needed by text and tokens (their integer "
+                "type is training.token_dtype)")
+          .path(),
+      TITAN_ROW(validation, local_batch_size, "sequences in one forward pass of validation")
+          .at_least(1)
+          .at_most(kLargestSize),
+      TITAN_ROW(validation, seq_len, "tokens in one sequence of validation")
+          .at_least(1)
+          .at_most(kLargestSize),
+      TITAN_ROW(validation, freq, "validate after step 1 and every so many steps").at_least(1),
+      TITAN_ROW(validation, steps,
+                "batches in one validation, always from the beginning of the data so that losses "
+                "compare; -1: all data once")
+          .at_least(-1),
+
       TITAN_ROW(metrics, log_freq, "a line is logged at step 1 and every so many steps")
           .at_least(1),
       TITAN_ROW(metrics, disable_color_printing, "no colours in the log, even on a terminal"),

@@ -1,7 +1,5 @@
 #include "model/recompute.h"
 
-#include <ATen/Context.h>
-#include <ATen/core/Generator.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
@@ -9,59 +7,18 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "model/op_tape.h"
+#include "model/random_scope.h"
 
 namespace titan::model {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-/// States of the random generators that a module on `device` may draw from.
-class RandomStates {
- public:
-  static RandomStates current(at::Device device) {
-    RandomStates states;
-    states.keep(at::kCPU);
-    if (!device.is_cpu() && !device.is_meta()) states.keep(device);
-    return states;
-  }
-  void restore() const {
-    for (const auto& [device, state] : states_) {
-      at::Generator generator = at::globalContext().defaultGenerator(device);
-      const std::lock_guard<std::mutex> lock(generator.mutex());
-      generator.set_state(state);
-    }
-  }
-
- private:
-  void keep(at::Device device) {
-    at::Generator generator = at::globalContext().defaultGenerator(device);
-    const std::lock_guard<std::mutex> lock(generator.mutex());
-    states_.emplace_back(device, generator.get_state());
-  }
-  std::vector<std::pair<at::Device, at::Tensor>> states_;
-};
-
-/// The generators as a first forward found them; the run goes on afterwards as if undisturbed.
-class RandomScope {
- public:
-  RandomScope(const RandomStates& then, at::Device device)
-      : now_(RandomStates::current(device)) {
-    then.restore();
-  }
-  ~RandomScope() { now_.restore(); }
-  RandomScope(const RandomScope&) = delete;
-  RandomScope& operator=(const RandomScope&) = delete;
-
- private:
-  RandomStates now_;
-};
 
 /// What the second forward needs to know about the first, beside the inputs.
 struct Region : torch::CustomClassHolder {
@@ -135,7 +92,7 @@ class RecomputeFunction : public torch::autograd::Function<RecomputeFunction> {
     call.recompute = true;
     at::Tensor output;
     {
-      const RandomScope random(region.random, region.device);
+      const RandomScope random(region.device, region.random);
       const at::AutoGradMode with_gradients(true);
       output = region.run(call, inputs, OpTape::Mode::kReplay);
     }

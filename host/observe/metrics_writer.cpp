@@ -69,13 +69,27 @@ std::string to_json_line(const StepMetrics& metrics) {
   line += ", \"lr\": " + number(metrics.lr);
   line += ", \"tps\": " + number(metrics.tps);
   line += ", \"tflops\": " + number(metrics.tflops);
+  if (metrics.mfu) line += ", \"mfu\": " + number(*metrics.mfu);
   line += ", \"n_tokens_seen\": " + std::to_string(metrics.n_tokens_seen);
   line += ", \"memory_peak_bytes\": " + std::to_string(metrics.memory_peak_bytes);
+  if (metrics.memory_active_bytes > 0) {
+    line += ", \"memory_active_bytes\": " + std::to_string(metrics.memory_active_bytes);
+    line += ", \"num_alloc_retries\": " + std::to_string(metrics.num_alloc_retries);
+    line += ", \"num_ooms\": " + std::to_string(metrics.num_ooms);
+  }
   if (metrics.skipped_steps > 0)
     line += ", \"skipped_steps\": " + std::to_string(metrics.skipped_steps);
   for (const auto& [name, value] : metrics.converter_metrics)
     line += ", " + quoted(name) + ": " + number(value);
   return line + "}\n";
+}
+
+std::string to_json_line(const ValidationMetrics& metrics) {
+  const std::string key = ", \"validation_metrics/";
+  return "{\"step\": " + std::to_string(metrics.step) + key + "loss\": " + number(metrics.loss) +
+         key + "tps\": " + number(metrics.tps) + key +
+         "n_tokens\": " + std::to_string(metrics.n_tokens) + key +
+         "memory_peak_bytes\": " + std::to_string(metrics.memory_peak_bytes) + "}\n";
 }
 
 MetricsWriter::MetricsWriter(const std::filesystem::path& folder)
@@ -104,8 +118,7 @@ void MetricsWriter::keep_until(int64_t step) {
   if (::ftruncate(fd_, bytes) != 0) throw cannot_write(path_, errno);
 }
 
-void MetricsWriter::write(const StepMetrics& metrics) {
-  const std::string line = to_json_line(metrics);
+void MetricsWriter::write_line(const std::string& line) {
   size_t done = 0;
   while (done < line.size()) {
     const ssize_t written = ::write(fd_, line.data() + done, line.size() - done);

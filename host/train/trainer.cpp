@@ -9,6 +9,7 @@
 #include "model/loss.h"
 #include "optim/clip.h"
 #include "train/activation_checkpoint.h"
+#include "train/batch_tensors.h"
 #include "train/model_args.h"
 #include "train/precision.h"
 #include "train/random_state.h"
@@ -57,10 +58,6 @@ optim::LrScheduleOptions schedule_options(const config::Config& config) {
   return options;
 }
 
-at::Tensor to_tensor(const std::vector<int64_t>& values, const data::Batch& batch, at::Device device) {
-  return at::tensor(values, at::kLong).view({batch.batch, batch.seq}).to(device);
-}
-
 }  // namespace
 
 Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
@@ -73,6 +70,8 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
   converters_ = std::make_unique<converters::ModelConvertersContainer>(registry, options_.converters,
                                                                        options_.device.facts);
   loader_ = data::make_loader(dataset_options(options_, args_.vocab_size));
+  if (config.validation.enable)
+    validator_ = std::make_unique<Validator>(config, args_.vocab_size, options_.data_dir);
   mixed_precision_ = make_mixed_precision(config.training);
   model_ = spec.build(args_, parameter_type(config.training));
   converters_->convert(*model_);
@@ -122,6 +121,16 @@ ResumeReport Trainer::load_initial_weights(const model::TrainSpec& spec, const m
   return {true, {report.missing_added.begin(), report.missing_added.end()}};
 }
 
+std::optional<ValidationResult> Trainer::validate_if_due() {
+  if (!validator_ || !validator_->due(position_.step)) return std::nullopt;
+  model::CallContext context;
+  context.step = position_.step;
+  context.mixed_precision = mixed_precision_.get();
+  const ValidationResult result = validator_->run(*model_, context, options_.device.device);
+  if (mixed_precision_) mixed_precision_->drop();
+  return result;
+}
+
 checkpoint::Snapshot Trainer::snapshot(bool model_only) {
   return take_snapshot(parts(), record_, options_.config.training.seed, model_only,
                        options_.config.checkpoint.export_dtype);
@@ -154,9 +163,8 @@ StepResult Trainer::step() {
     context.metrics = &metrics_;
     context.mixed_precision = mixed_precision_.get();
     const at::Device device = options_.device.device;
-    const at::Tensor logits = (*model_)(context, {to_tensor(batches[i].tokens, batches[i], device)});
-    const at::Tensor loss =
-        model::cross_entropy(logits, to_tensor(batches[i].labels, batches[i], device), valid_labels);
+    const at::Tensor logits = (*model_)(context, {tokens_of(batches[i], device)});
+    const at::Tensor loss = model::cross_entropy(logits, labels_of(batches[i], device), valid_labels);
     loss.backward();
     loss_sum = loss_sum.defined() ? at::add(loss_sum, loss.detach()) : loss.detach();
   }

@@ -27,6 +27,7 @@
 #include "train/nonfinite_guard.h"
 #include "train/resume.h"
 #include "train/run_record.h"
+#include "train/validator.h"
 
 namespace titan::train {
 
@@ -62,6 +63,9 @@ class Trainer {
   /// skips the step (training.on_nonfinite), and leaves the state of the last good step.
   StepResult step();
 
+  /// The loss on the validation data, if it is due after this step. Training goes on as without.
+  std::optional<ValidationResult> validate_if_due();
+
   /// For a checkpoint; the tensors are the live ones.
   checkpoint::Snapshot snapshot(bool model_only);
 
@@ -87,6 +91,7 @@ class Trainer {
   std::unique_ptr<model::MixedPrecision> mixed_precision_;  ///< null: all in the parameters' type
   std::unique_ptr<model::Module> model_;
   std::unique_ptr<converters::ModelConvertersContainer> converters_;
+  std::unique_ptr<Validator> validator_;  ///< null: validation is not enabled
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::unique_ptr<optim::LrSchedule> schedule_;
   std::vector<std::string> summary_;
