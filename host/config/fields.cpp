@@ -228,7 +228,8 @@ std::vector<Row> field_rows() {
           .one_of({"selective", "full", "none"}),
       TITAN_ROW(activation_checkpoint, selective_ac_option,
                 "mode selective: every so many-th block (2: the second, fourth, ...), or op: every "
-                "block, but attention and every second matrix product are kept"),
+                "block, but attention, every second matrix product and largest elements (fp8 scales) "
+                "are kept"),
 
       TITAN_ROW(validation, enable, "measure the loss on other data while training"),
       TITAN_ROW(validation, dataset, "what to validate on; see training.dataset")

@@ -11,8 +11,8 @@
 
 namespace titan::model {
 
-/// What is kept is torchtitan's choice: every second matrix product, beginning with the first, and
-/// the attention kernels. Operators are seen below autograd, so in the second forward the graph is
+/// What is kept is torchtitan's choice: every second matrix product, beginning with the first, the
+/// attention kernels and largest elements of tensors. Operators are seen below autograd, so in the second forward the graph is
 /// recorded as if they had run, and what a plugin calls by name is seen too.
 class OpTape {
  public:
@@ -44,13 +44,16 @@ class OpTape {
                        std::vector<c10::IValue>* stack);
 
  private:
+  using Shapes = std::vector<std::vector<int64_t>>;
   struct Entry {
     std::string op;
+    Shapes operands;
     std::vector<c10::IValue> results;
     std::vector<int64_t> changes_in_place;  ///< torch's counter of each tensor; -1: not a tensor
   };
-  void record(const c10::OperatorHandle& op, const std::vector<c10::IValue>& stack);
-  void replay(const c10::OperatorHandle& op, std::vector<c10::IValue>& stack);
+  static Shapes operands_of(const c10::OperatorHandle& op, const std::vector<c10::IValue>& stack);
+  void record(const c10::OperatorHandle& op, Shapes operands, const std::vector<c10::IValue>& stack);
+  void replay(const c10::OperatorHandle& op, const Shapes& operands, std::vector<c10::IValue>& stack);
 
   std::deque<Entry> entries_;
 };

@@ -52,7 +52,7 @@ class GoldenLlama : public testing::Test {
     return {all.narrow(1, 0, length), all.narrow(1, 1, length)};
   }
 
-  test::TrainingRun run(model::Module& root) const {
+  test::TrainingRun run(model::Module& root, model::MixedPrecision* mixed = nullptr) const {
     optim::AdamOptions adam;
     adam.lr = training_.at("lr");
     adam.beta1 = training_.at("beta1");
@@ -66,17 +66,30 @@ class GoldenLlama : public testing::Test {
       schedule.decay_ratio = training_.at("decay_ratio").get<double>();
     schedule.decay_shape = optim::parse_decay_shape(training_.at("decay_type"));
     schedule.min_lr_factor = training_.at("min_lr_factor");
-    return {root, adam, schedule, training_.at("max_norm")};
+    return {root, adam, schedule, training_.at("max_norm"), mixed};
+  }
+
+  /// Relative differences that are allowed.
+  struct Band {
+    double loss = 2e-6, grad_norm = 1e-5;
+  };
+  /// What separates the golden curve `name` from the golden float32 one.
+  Band distance_to_float32(const std::string& name) const {
+    const auto noise = golden_.json("noise.json").at(name + " vs fp32");
+    return {noise.at("loss"), noise.at("grad_norm")};
   }
 
   void expect_curve(const std::string& file, test::TrainingRun& training) const {
+    expect_curve(file, training, Band());
+  }
+  void expect_curve(const std::string& file, test::TrainingRun& training, const Band& band) const {
     const auto lines = golden_.json_lines(file);
     ASSERT_EQ(lines.size(), training_.at("steps").get<size_t>());
     for (size_t step = 0; step < lines.size(); ++step) {
       const auto got = training.step(batch(static_cast<int64_t>(step)));
       const double loss = lines[step].at("loss"), norm = lines[step].at("grad_norm");
-      EXPECT_NEAR(got.loss, loss, 2e-6 * loss) << file << " step " << step + 1;
-      EXPECT_NEAR(got.grad_norm, norm, 1e-5 * norm) << file << " step " << step + 1;
+      EXPECT_NEAR(got.loss, loss, band.loss * loss) << file << " step " << step + 1;
+      EXPECT_NEAR(got.grad_norm, norm, band.grad_norm * norm) << file << " step " << step + 1;
       EXPECT_NEAR(got.lr, lines[step].at("lr").get<double>(), 1e-12) << file << " step " << step + 1;
     }
   }
@@ -188,6 +201,20 @@ TEST_F(GoldenLlama, TwentyStepsInFloat64) {
   const auto root = build(at::kDouble);
   test::TrainingRun training = run(*root);
   expect_curve("fp64.jsonl", training);
+}
+
+TEST_F(GoldenLlama, TwentyStepsInMixedPrecision) {
+  const auto root = build();
+  model::MixedPrecision bf16(at::kBFloat16);
+  test::TrainingRun training = run(*root, &bf16);
+  expect_curve("bf16-autocast.jsonl", training, {2e-4, 5e-4});
+}
+
+TEST_F(GoldenLlama, TwentyStepsInBfloat16) {
+  const auto root = build(at::kBFloat16);
+  test::TrainingRun training = run(*root);
+  const Band apart = distance_to_float32("bf16");
+  expect_curve("bf16.jsonl", training, {apart.loss / 4, apart.grad_norm / 4});
 }
 
 }  // namespace
