@@ -73,11 +73,6 @@ class GoldenLlama : public testing::Test {
   struct Band {
     double loss = 2e-6, grad_norm = 1e-5;
   };
-  /// What separates the golden curve `name` from the golden float32 one.
-  Band distance_to_float32(const std::string& name) const {
-    const auto noise = golden_.json("noise.json").at(name + " vs fp32");
-    return {noise.at("loss"), noise.at("grad_norm")};
-  }
 
   void expect_curve(const std::string& file, test::TrainingRun& training) const {
     expect_curve(file, training, Band());
@@ -213,8 +208,10 @@ TEST_F(GoldenLlama, TwentyStepsInMixedPrecision) {
 TEST_F(GoldenLlama, TwentyStepsInBfloat16) {
   const auto root = build(at::kBFloat16);
   test::TrainingRun training = run(*root);
-  const Band apart = distance_to_float32("bf16");
-  expect_curve("bf16.jsonl", training, {apart.loss / 4, apart.grad_norm / 4});
+  // The reference rounds the norm itself to bfloat16: up to 2^-8 of it. Losses are within a quarter
+  // of what lies between bfloat16 and float32.
+  const double apart = golden_.json("noise.json").at("bf16 vs fp32").at("loss");
+  expect_curve("bf16.jsonl", training, {apart / 4, 0x1p-7});
 }
 
 }  // namespace

@@ -60,6 +60,45 @@ TEST(MetricsWriterTest, WritesEachStepAtOnceAndExactly) {
   EXPECT_EQ(lines[0]["odd \"\\\n"].get<double>(), 2);
 }
 
+TEST(MetricsWriterTest, UtilisationAndDeviceMemoryAreThereWhereTheyAreKnown) {
+  const auto plain = nlohmann::json::parse(to_json_line(step(1)));
+  for (const char* key : {"mfu", "memory_active_bytes", "num_alloc_retries", "num_ooms"})
+    EXPECT_FALSE(plain.contains(key)) << key;
+  StepMetrics metrics = step(1);
+  metrics.mfu = 41.5;
+  metrics.memory_active_bytes = 1000;
+  metrics.num_alloc_retries = 2;
+  const auto device = nlohmann::json::parse(to_json_line(metrics));
+  EXPECT_EQ(device["mfu"], 41.5);
+  EXPECT_EQ(device["memory_active_bytes"], 1000);
+  EXPECT_EQ(device["num_alloc_retries"], 2);
+  EXPECT_EQ(device["num_ooms"], 0);
+}
+
+TEST(MetricsWriterTest, ValidationIsALineOfItsOwn) {
+  ScratchFolder folder;
+  MetricsWriter writer(folder.path());
+  writer.write(step(10));
+  ValidationMetrics metrics;
+  metrics.step = 10;
+  metrics.loss = 5.25;
+  metrics.tps = 100;
+  metrics.n_tokens = 64;
+  metrics.memory_peak_bytes = 7;
+  writer.write(metrics);
+  const auto lines = lines_of(folder / "metrics.jsonl");
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[1], (nlohmann::json{{"step", 10},
+                                      {"validation_metrics/loss", 5.25},
+                                      {"validation_metrics/tps", 100},
+                                      {"validation_metrics/n_tokens", 64},
+                                      {"validation_metrics/memory_peak_bytes", 7}}));
+  writer.keep_until(10);
+  EXPECT_EQ(lines_of(folder / "metrics.jsonl").size(), 2u);
+  writer.keep_until(9);
+  EXPECT_EQ(lines_of(folder / "metrics.jsonl").size(), 0u);
+}
+
 TEST(MetricsWriterTest, EveryFloat32Survives) {
   ScratchFolder folder;
   MetricsWriter writer(folder.path());
