@@ -136,7 +136,7 @@ config::ConverterSchema parse_converter(const NoteValue& value, bool strict) {
   out.name = parse_name(value.member("name"));
   out.summary = optional_line(value, "summary", 512);
   out.matrix_type = optional_line(value, "matrix_type", 32);
-  if (!out.matrix_type.empty() && out.matrix_type != "float8")
+  if (strict && !out.matrix_type.empty() && out.matrix_type != "float8")
     value.member("matrix_type")
         .fail("\"" + out.matrix_type + "\" is no type that this version can measure against",
               "write \"float8\", or leave it out: the run's own type is taken");
