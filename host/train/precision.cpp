@@ -25,9 +25,10 @@ std::unique_ptr<model::MixedPrecision> make_mixed_precision(const config::Traini
 }
 
 std::string describe_precision(const config::Training& training) {
-  const std::string parameters = "parameters in " + training.dtype;
-  if (training.mixed_precision_param == training.dtype) return parameters + ", computed in it";
-  return parameters + ", linear layers and attention in " + training.mixed_precision_param;
+  if (training.mixed_precision_param == training.dtype)
+    return "parameters and computation in " + training.dtype;
+  return "parameters in " + training.dtype + ", linear layers and attention in " +
+         training.mixed_precision_param;
 }
 
 }  // namespace titan::train

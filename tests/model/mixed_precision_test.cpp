@@ -3,6 +3,7 @@
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
@@ -48,6 +49,50 @@ TEST(MixedPrecisionTest, MatricesAreNarrowAndTheResidualStreamIsNot) {
   EXPECT_EQ(types.at("tok_embeddings"), std::make_pair(at::kLong, at::kFloat));
   for (const auto& [name, gradient] : pass.gradients)
     EXPECT_EQ(gradient.scalar_type(), at::kFloat) << name;
+}
+
+/// torch's own, on the CPU.
+class AutocastScope {
+ public:
+  AutocastScope() {
+    at::autocast::set_autocast_enabled(at::kCPU, true);
+    at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+    at::autocast::increment_nesting();
+  }
+  ~AutocastScope() {
+    at::autocast::decrement_nesting();
+    at::autocast::clear_cache();
+    at::autocast::set_autocast_enabled(at::kCPU, false);
+  }
+};
+
+TEST(MixedPrecisionTest, TheNumbersAreThoseOfAutocastBitForBit) {
+  const auto root = small_llama();
+  const at::Tensor batch = small_batch(0), tokens = batch.narrow(1, 0, 24);
+  const at::Tensor labels = batch.narrow(1, 1, 24).contiguous();
+  const auto gradients_of = [&](const at::Tensor& logits) {
+    cross_entropy(logits, labels, labels.numel()).backward();  // autocast is off in backward
+    std::map<std::string, at::Tensor> gradients;
+    for (const auto& named : named_parameters(*root)) {
+      gradients[named.fqn] = named.parameter->tensor.grad();
+      named.parameter->tensor.mutable_grad() = at::Tensor();
+    }
+    return gradients;
+  };
+  at::Tensor expected;
+  {
+    const AutocastScope autocast;
+    expected = (*root)({.step = 1, .training = true}, {tokens});
+  }
+  const auto expected_gradients = gradients_of(expected);
+
+  MixedPrecision bf16(at::kBFloat16);
+  const at::Tensor logits =
+      (*root)({.step = 1, .training = true, .mixed_precision = &bf16}, {tokens});
+  EXPECT_TRUE(test::same_tensor(logits, expected));
+  const auto gradients = gradients_of(logits);
+  for (const auto& [name, gradient] : expected_gradients)
+    EXPECT_TRUE(test::same_tensor(gradients.at(name), gradient)) << name;
 }
 
 TEST(MixedPrecisionTest, ACopyServesUntilTheValuesChange) {

@@ -87,7 +87,7 @@ class Precision(unittest.TestCase):
         done = titan_run.run("train", self.folder.config, "--training.steps=1", *MIXED)
         self.assertIn("precision: parameters in float32, linear layers and attention in bfloat16", done.stderr)
         done = titan_run.run("train", self.folder.config, "--training.steps=1", *PURE)
-        self.assertIn("precision: parameters in bfloat16", done.stderr)
+        self.assertIn("precision: parameters and computation in bfloat16", done.stderr)
 
     def test_a_cpu_has_no_mfu(self):
         done = titan_run.run("train", self.folder.config, "--training.steps=1")
