@@ -35,8 +35,8 @@ class MixedPrecision {
  private:
   struct Copy {
     at::Tensor tensor;
-    uint64_t version;          ///< Parameter::version
-    uint32_t changes_in_place; ///< torch's own counter: sees writes that raised no version
+    uint64_t version;           ///< Parameter::version
+    uint32_t changes_in_place;  ///< torch's own counter: sees writes that raised no version
   };
   at::ScalarType type_;
   std::unordered_map<const Parameter*, Copy> copies_;

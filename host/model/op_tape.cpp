@@ -23,7 +23,9 @@ constexpr c10::DispatchKey kTapeKey = c10::DispatchKey::Fake;
 thread_local OpTape::Scope* innermost = nullptr;
 
 /// torchtitan keeps the largest element of a whole tensor as well: float8 scales come from it.
-bool is_amax(const c10::OperatorName& op) { return op.name == "aten::max" && op.overload_name.empty(); }
+bool is_amax(const c10::OperatorName& op) {
+  return op.name == "aten::max" && op.overload_name.empty();
+}
 
 /// Only kernels that give the same with and without gradients: the memory-efficient and cuDNN ones
 /// leave out what backward needs when gradients are off.

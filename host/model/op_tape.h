@@ -12,8 +12,9 @@
 namespace titan::model {
 
 /// What is kept is torchtitan's choice: every second matrix product, beginning with the first, the
-/// attention kernels and largest elements of tensors. Operators are seen below autograd, so in the second forward the graph is
-/// recorded as if they had run, and what a plugin calls by name is seen too.
+/// attention kernels and largest elements of tensors. Operators are seen below autograd, so in the
+/// second forward the graph is recorded as if they had run, and what a plugin calls by name is seen
+/// too.
 class OpTape {
  public:
   enum class Mode { kRecord, kReplay };
@@ -52,8 +53,10 @@ class OpTape {
     std::vector<int64_t> changes_in_place;  ///< torch's counter of each tensor; -1: not a tensor
   };
   static Shapes operands_of(const c10::OperatorHandle& op, const std::vector<c10::IValue>& stack);
-  void record(const c10::OperatorHandle& op, Shapes operands, const std::vector<c10::IValue>& stack);
-  void replay(const c10::OperatorHandle& op, const Shapes& operands, std::vector<c10::IValue>& stack);
+  void record(const c10::OperatorHandle& op, Shapes operands,
+              const std::vector<c10::IValue>& stack);
+  void replay(const c10::OperatorHandle& op, const Shapes& operands,
+              std::vector<c10::IValue>& stack);
 
   std::deque<Entry> entries_;
 };

@@ -1,7 +1,7 @@
 #include "model/recompute.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -151,8 +151,8 @@ at::Tensor run_recompute_region(Module& module, Recompute recompute, const CallC
     if (input.defined()) tensors.push_back(input);
   }
   region->device = tensors.at(0).device();
-  const at::Tensor carrier = at::empty({0}, at::TensorOptions().device(region->device).dtype(at::kFloat))
-                                 .requires_grad_();
+  const at::Tensor carrier =
+      at::empty({0}, at::TensorOptions().device(region->device).dtype(at::kFloat)).requires_grad_();
   return RecomputeFunction::apply(carrier, at::TensorList(tensors), region);
 }
 

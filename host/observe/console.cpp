@@ -45,8 +45,7 @@ std::string console_line(const StepMetrics& metrics, bool color) {
   return paint("31", fixed("step: %2.0f", static_cast<double>(metrics.step))) + "  " +
          paint("32", fixed("loss: %8.5f", metrics.loss)) + "  " +
          paint("38;2;180;60;0", fixed("grad_norm: %7.4f", metrics.grad_norm)) + "  " +
-         paint("38;2;54;234;195", memory) + "  " +
-         paint("34", tps_text(metrics.tps)) + "  " +
+         paint("38;2;54;234;195", memory) + "  " + paint("34", tps_text(metrics.tps)) + "  " +
          paint("36", fixed("tflops: %.2f", metrics.tflops)) + "  " +
          paint("35", metrics.mfu ? fixed("mfu: %.2f%%", *metrics.mfu) : "mfu: N/A");
 }

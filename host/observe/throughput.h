@@ -7,8 +7,8 @@
 namespace titan::observe {
 
 struct Throughput {
-  double tps = 0;             ///< tokens per second of one device
-  double tflops = 0;          ///< model FLOPs per second / 1e12: what recompute repeats is not counted
+  double tps = 0;     ///< tokens per second of one device
+  double tflops = 0;  ///< model FLOPs per second / 1e12: what recompute repeats is not counted
   std::optional<double> mfu;  ///< percent of the device's peak; absent if that is not known
 };
 

@@ -17,8 +17,8 @@ MfuPeak mfu_peak(const converters::DeviceFacts& device, const converters::Regist
   const std::string type = float8 ? "float8" : "bfloat16";
   MfuPeak peak;
   if (device.cuda)
-    peak.flops = observe::peak_flops(device.name, float8 ? observe::MatrixType::kFloat8
-                                                         : observe::MatrixType::kBfloat16);
+    peak.flops = observe::peak_flops(
+        device.name, float8 ? observe::MatrixType::kFloat8 : observe::MatrixType::kBfloat16);
   if (peak.flops)
     peak.text = "mfu is measured against " + with_commas(std::llround(*peak.flops / 1e12)) +
                 " TFLOPS, the " + type + " peak of " + device.name;

@@ -69,7 +69,8 @@ data::Batch Validator::next_batch(int64_t index) {
   return batch;
 }
 
-ValidationResult Validator::run(model::Module& root, model::CallContext context, at::Device device) {
+ValidationResult Validator::run(model::Module& root, model::CallContext context,
+                                at::Device device) {
   const auto begin = std::chrono::steady_clock::now();
   const at::NoGradGuard no_grad;
   const model::RandomScope undisturbed(device);
@@ -98,8 +99,7 @@ ValidationResult Validator::run(model::Module& root, model::CallContext context,
     throw data_error("no label of the validation data counts: the loss would be 0 / 0",
                      "section validation", "look for samples whose labels are all masked (-100)");
   result.loss = loss_sum / static_cast<double>(labels);
-  result.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }
 

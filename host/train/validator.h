@@ -23,7 +23,8 @@ struct ValidationResult {
 class Validator {
  public:
   /// Opens the data; throws a usage or data error that names the keys of section validation.
-  Validator(const config::Config& config, int64_t vocab_size, const std::filesystem::path& data_dir);
+  Validator(const config::Config& config, int64_t vocab_size,
+            const std::filesystem::path& data_dir);
 
   /// After step 1 and every validation.freq steps, as torchtitan does.
   bool due(int64_t step) const { return step == 1 || step % freq_ == 0; }

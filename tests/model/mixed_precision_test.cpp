@@ -141,7 +141,8 @@ TEST(MixedPrecisionTest, GradientsOfMicroBatchesAddUpInFloat32) {
   materialize(layer, at::kCPU, 1);
   const CallContext context{.step = 1, .training = true, .mixed_precision = &bf16};
   // 256 + 1 + 1 + 1 is 256 in bfloat16, whose 8 digits end at steps of 2.
-  for (const double x : {256.0, 1.0, 1.0, 1.0}) layer(context, {at::full({1, 1}, x)}).sum().backward();
+  for (const double x : {256.0, 1.0, 1.0, 1.0})
+    layer(context, {at::full({1, 1}, x)}).sum().backward();
   EXPECT_EQ(layer.parameter("weight").tensor.grad().item<double>(), 259.0);
 }
 

@@ -26,11 +26,11 @@ TEST(OpTapeTest, KeepsEverySecondProductAttentionAndAmax) {
   const at::Tensor a = at::rand({4, 4}), heads = at::rand({1, 2, 8, 4});
   {
     const OpTape::Scope scope(tape, OpTape::Mode::kRecord);
-    at::mm(a, a);               // kept
+    at::mm(a, a);  // kept
     at::mm(a, a);
-    at::linear(a, a);           // is a product inside: kept
+    at::linear(a, a);  // is a product inside: kept
     at::relu(a);
-    at::max(a);                 // kept
+    at::max(a);  // kept
     at::amax(a, {1});
     at::scaled_dot_product_attention(heads, heads, heads);  // kept
   }

@@ -95,7 +95,8 @@ TEST(RecomputeTest, FrozenParametersGetNoGradient) {
 TEST(RecomputeTest, RandomNumbersAreRepeatedAndTheGeneratorGoesOn) {
   const auto run = [](const Setting* setting) {
     const auto root = small_llama(3);
-    for (const char* name : {"layers.0.feed_forward", "layers.1.attention", "layers.2.feed_forward"})
+    for (const char* name :
+         {"layers.0.feed_forward", "layers.1.attention", "layers.2.feed_forward"})
       wrap(*root, name, [](const CallContext&, const at::Tensor& x) {
         return at::dropout(x, 0.3, /*train=*/true);
       });
@@ -175,8 +176,7 @@ TEST(RecomputeTest, ASecondDerivativeIsRefused) {
   const auto root = small_llama(1);
   mark_blocks_for_recompute(*root, Recompute::kAll, 1);
   const at::Tensor batch = test::small_batch(0);
-  const at::Tensor logits =
-      (*root)({.step = 2, .training = true}, {batch.narrow(1, 0, 24)});
+  const at::Tensor logits = (*root)({.step = 2, .training = true}, {batch.narrow(1, 0, 24)});
   test::expect_error(ExitStatus::kInternal, {"no second derivative"}, [&] {
     logits.sum().backward({}, /*retain_graph=*/true, /*create_graph=*/true);
   });

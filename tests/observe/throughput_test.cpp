@@ -53,9 +53,9 @@ TEST(PeakFlopsTest, Float8IsTwiceAsFastWhereItExists) {
 }
 
 TEST(PeakFlopsTest, WhatIsNotInTheTableIsNotGuessed) {
-  for (const char* name : {"", "NVIDIA GeForce RTX 4090", "NVIDIA GH200 480GB", "NVIDIA GB200",
-                           "NVIDIA A10", "H2000", "NVIDIA H100 80GB HBM3 MIG 1g.10gb",
-                           "Intel(R) Xeon(R) Processor", "AMD Instinct MI300X"})
+  for (const char* name :
+       {"", "NVIDIA GeForce RTX 4090", "NVIDIA GH200 480GB", "NVIDIA GB200", "NVIDIA A10", "H2000",
+        "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "Intel(R) Xeon(R) Processor", "AMD Instinct MI300X"})
     EXPECT_FALSE(peak_flops(name, MatrixType::kBfloat16)) << name;
 }
 

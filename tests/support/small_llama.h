@@ -40,8 +40,8 @@ inline std::unique_ptr<model::Transformer> small_llama(int64_t layers = 2,
 
 /// Number `index` of a fixed series of batches: int64 [2, length + 1].
 inline at::Tensor small_batch(int64_t index, int64_t length = 24) {
-  return (at::arange(2 * (length + 1), at::kLong) * 7 + at::arange(2 * (length + 1), at::kLong).pow(2) +
-          13 * index)
+  return (at::arange(2 * (length + 1), at::kLong) * 7 +
+          at::arange(2 * (length + 1), at::kLong).pow(2) + 13 * index)
       .remainder(kSmallVocabulary)
       .view({2, length + 1});
 }

@@ -49,7 +49,8 @@ class ValidatorTest : public testing::Test {
       at::Tensor tokens = at::empty({1, kSample}, at::kLong);
       for (int64_t i = 0; i < kSample; ++i) tokens[0][i] = token_at(sample * kSample + i);
       const at::Tensor logits = (*root_)({.step = 1}, {tokens.narrow(1, 0, kSeq)});
-      sum += model::cross_entropy(logits, tokens.narrow(1, 1, kSeq).contiguous(), kSeq).item<double>();
+      sum +=
+          model::cross_entropy(logits, tokens.narrow(1, 1, kSeq).contiguous(), kSeq).item<double>();
     }
     return sum / static_cast<double>(samples.size());
   }

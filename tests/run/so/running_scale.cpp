@@ -1,6 +1,6 @@
 /// A converter with state, as delayed scaling has it: outputs of linear layers are multiplied by
-/// 1 / (1 + amax / 64), where amax is the largest output of the step before. It reports how often it
-/// was called and how often its state changed.
+/// 1 / (1 + amax / 64), where amax is the largest output of the step before. It reports how often
+/// it was called and how often its state changed.
 #include <titan/titan_sdk.hpp>
 
 #include <algorithm>
