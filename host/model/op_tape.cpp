@@ -39,8 +39,19 @@ int64_t changes_of(const c10::IValue& value) {
 }
 
 [[noreturn]] void differs(const std::string& what) {
-  throw internal_error("the second forward of a block differs from the first: " + what,
-                       "activation_checkpoint.selective_ac_option: op");
+  throw plugin_error("the second forward of a block differs from the first: " + what,
+                     "activation_checkpoint.selective_ac_option: op",
+                     "a converter calls other operators in calls marked TITAN_CALL_RECOMPUTE, or "
+                     "changes results of matrix products in place; leave it out, or set "
+                     "--activation_checkpoint.selective_ac_option=1");
+}
+
+/// Another handle on the same values, without a place in a graph (autograd writes into the one that
+/// goes on to the caller) but with the same counter of changes in place.
+at::Tensor handle_on(const at::Tensor& tensor) {
+  c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  return at::Tensor(impl.shallow_copy_and_detach(impl.version_counter(),
+                                                 /*allow_tensor_metadata_change=*/true));
 }
 
 }  // namespace
@@ -80,9 +91,8 @@ void OpTape::record(const c10::OperatorHandle& op, Shapes operands,
                     const std::vector<c10::IValue>& stack) {
   Entry entry{op.schema().name(), std::move(operands), {}, {}};
   for (const c10::IValue& result : torch::jit::last(stack, op.schema().returns().size())) {
-    // A handle of its own: autograd writes into the one that goes on to the caller.
     const bool tensor = result.isTensor() && result.toTensor().defined();
-    entry.results.push_back(tensor ? c10::IValue(result.toTensor().detach()) : result);
+    entry.results.push_back(tensor ? c10::IValue(handle_on(result.toTensor())) : result);
     entry.changes_in_place.push_back(changes_of(result));
   }
   entries_.push_back(std::move(entry));

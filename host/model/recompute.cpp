@@ -45,8 +45,12 @@ struct Region : torch::CustomClassHolder {
 
 void check_repeated(const Region& region, const at::Tensor& second) {
   if (region.tape && region.tape->size() != 0)
-    throw internal_error("the second forward called fewer operators than the first",
-                         "module '" + region.module->fqn() + "'");
+    throw plugin_error(
+        "the second forward of '" + region.module->fqn() +
+            "' called fewer operators than the first",
+        "activation checkpointing, module '" + region.module->fqn() + "'",
+        "a converter in it calls other operators in calls marked TITAN_CALL_RECOMPUTE; leave it "
+        "out, or set --activation_checkpoint.selective_ac_option=1");
   if (!region.first_output.defined()) return;
   const at::NoGradGuard no_grad;
   const at::Tensor& first = region.first_output;

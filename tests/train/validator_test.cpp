@@ -121,9 +121,9 @@ TEST_F(ValidatorTest, ConvertersAreToldAndRandomNumbersPutBack) {
   std::vector<model::CallContext> seen;
   root_->find("layers.0.attention.wq")->add_wrap(std::make_unique<DrawingWrap>(seen));
   Validator validator = make(-1);
-  at::globalContext().defaultGenerator(at::kCPU).set_current_seed(3);
+  at::manual_seed(3);
   const at::Tensor expected_next = at::rand({2});
-  at::globalContext().defaultGenerator(at::kCPU).set_current_seed(3);
+  at::manual_seed(3);
   std::map<std::string, double> metrics;
   validator.run(*root_, {.step = 7, .training = true, .metrics = &metrics}, at::kCPU);
   EXPECT_TRUE(at::equal(at::rand({2}), expected_next));
