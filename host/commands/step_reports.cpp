@@ -19,7 +19,9 @@ StepReports::StepReports(const train::Trainer& trainer, const config::Config& co
       progress_("train", trainer.total_steps(), STDERR_FILENO),
       color_(use_color(STDERR_FILENO) && !config.metrics.disable_color_printing),
       flops_(static_cast<double>(model::flops_per_token(trainer.model_args(), config.training.seq_len))),
-      epoch_(trainer.dataset_epoch()) {}
+      epoch_(trainer.dataset_epoch()) {
+  progress_.start_from(trainer.steps_done());
+}
 
 void StepReports::add(const train::StepResult& result) {
   tokens_since_ += result.tokens;
