@@ -22,8 +22,8 @@ std::string shell_text(const std::vector<std::string>& words) {
   return text;
 }
 
-std::string resume_command(const std::vector<std::string>& command_line, const config::Config& config,
-                           int64_t step) {
+std::string resume_command(const std::vector<std::string>& command_line,
+                           const config::Config& config, int64_t step) {
   std::string environment;
   for (const char* name : {"TITAN_PLUGIN_PATH", "TITAN_DATA_DIR"})
     if (const char* value = std::getenv(name); value && *value)
@@ -31,7 +31,8 @@ std::string resume_command(const std::vector<std::string>& command_line, const c
   std::vector<std::string> words = command_line;
   if (config.checkpoint.load_step != -1)
     words.push_back("--checkpoint.load_step=" + std::to_string(step));
-  if (!config.checkpoint.exclude_from_loading.empty()) words.push_back("--checkpoint.exclude_from_loading=[]");
+  if (!config.checkpoint.exclude_from_loading.empty())
+    words.push_back("--checkpoint.exclude_from_loading=[]");
   return environment + shell_text(words);
 }
 

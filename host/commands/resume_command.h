@@ -14,7 +14,7 @@ std::string shell_text(const std::vector<std::string>& words);
 
 /// What the user typed, with the variables of titan's environment in front and what would keep it
 /// from resuming at `step` overridden behind.
-std::string resume_command(const std::vector<std::string>& command_line, const config::Config& config,
-                           int64_t step);
+std::string resume_command(const std::vector<std::string>& command_line,
+                           const config::Config& config, int64_t step);
 
 }  // namespace titan::commands

@@ -17,7 +17,8 @@ namespace titan::commands {
 class StepReports {
  public:
   /// What it is given must outlive it.
-  StepReports(const train::Trainer& trainer, const config::Config& config, observe::MetricsWriter& writer);
+  StepReports(const train::Trainer& trainer, const config::Config& config,
+              observe::MetricsWriter& writer);
 
   /// Call it after every step.
   void add(const train::StepResult& result);

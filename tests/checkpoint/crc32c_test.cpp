@@ -25,7 +25,8 @@ TEST(Crc32cTest, PiecesGiveTheSameAsTheWhole) {
   for (int i = 0; i < 100; ++i) bytes += static_cast<char>(i * 37);
   const uint32_t whole = crc32c(0, bytes);
   for (size_t cut = 0; cut <= bytes.size(); ++cut)
-    EXPECT_EQ(crc32c(crc32c(0, bytes.substr(0, cut)), std::string_view(bytes).substr(cut)), whole) << cut;
+    EXPECT_EQ(crc32c(crc32c(0, bytes.substr(0, cut)), std::string_view(bytes).substr(cut)), whole)
+        << cut;
 }
 
 TEST(Crc32cTest, EveryBitCounts) {

@@ -18,7 +18,8 @@ using test::TinyModel;
 struct Optimized {
   explicit Optimized(double value) {
     model::materialize(root, at::kCPU, 1);
-    optimizer = std::make_unique<optim::Optimizer>(optim::trainable_tensors(root), optim::AdamOptions());
+    optimizer =
+        std::make_unique<optim::Optimizer>(optim::trainable_tensors(root), optim::AdamOptions());
     for (auto& [name, tensor] : optimizer_tensors(*optimizer)) at::Tensor(tensor).fill_(value);
   }
   TinyModel root;
@@ -49,8 +50,8 @@ TEST(OptimizerStateTest, EverythingThatDoesNotFitIsListedAndNothingChanges) {
   Optimized loaded(1);
   expect_error(ExitStatus::kData,
                {"missing in the file: a.weight.step", "b.weight.exp_avg, found [7], needed [2, 4]",
-                "box.c.weight.exp_avg, found F64, needed Float", "no trainable parameter of this run: other.weight.exp_avg",
-                "exclude_from_loading"},
+                "box.c.weight.exp_avg, found F64, needed Float",
+                "no trainable parameter of this run: other.weight.exp_avg", "exclude_from_loading"},
                [&] { load_optimizer(*loaded.optimizer, SafetensorsReader(folder / "o"), {}); });
   for (const auto& [name, tensor] : optimizer_tensors(*loaded.optimizer))
     EXPECT_TRUE(at::equal(tensor, at::ones_like(tensor))) << name;
@@ -59,7 +60,8 @@ TEST(OptimizerStateTest, EverythingThatDoesNotFitIsListedAndNothingChanges) {
 TEST(OptimizerStateTest, AParameterThatIsNewHasFreshState) {
   ScratchFolder folder;
   auto tensors = optimizer_tensors(*Optimized(3).optimizer);
-  for (const char* part : {"exp_avg", "exp_avg_sq", "step"}) tensors.erase(std::string("a.weight.") + part);
+  for (const char* part : {"exp_avg", "exp_avg_sq", "step"})
+    tensors.erase(std::string("a.weight.") + part);
   write_safetensors(folder / "o", tensors);
   Optimized loaded(0);
   load_optimizer(*loaded.optimizer, SafetensorsReader(folder / "o"), {"a.weight"});

@@ -32,8 +32,8 @@ TEST(StepFolderTest, Names) {
   EXPECT_EQ(step_folder_name(12), "step-12");
   EXPECT_EQ(parse_step_folder("step-12"), 12);
   EXPECT_EQ(parse_step_folder("step-0"), 0);
-  for (const char* name : {"step-", "step-012", "step--1", "step-+1", "step-1x", "step-1.kept-1", "Step-1", "",
-                           "step-99999999999999999999"})
+  for (const char* name : {"step-", "step-012", "step--1", "step-+1", "step-1x", "step-1.kept-1",
+                           "Step-1", "", "step-99999999999999999999"})
     EXPECT_FALSE(parse_step_folder(name)) << name;
 }
 
@@ -87,16 +87,23 @@ TEST(StepFolderTest, IncompleteOnesAreListedWithTheirReason) {
   folder.write("step-08/state.json", "no step by its name");
   const std::vector<StepFolder> steps = list_steps(folder.path());
   ASSERT_EQ(steps.size(), 7u);
-  const char* reasons[] = {"model.safetensors has 3 bytes", "optimizer.safetensors is missing", "no state.json",
-                           "not the state", "", "no folder", "belongs to step 5"};
+  const char* reasons[] = {"model.safetensors has 3 bytes",
+                           "optimizer.safetensors is missing",
+                           "no state.json",
+                           "not the state",
+                           "",
+                           "no folder",
+                           "belongs to step 5"};
   for (size_t i = 0; i < steps.size(); ++i)
-    EXPECT_NE(steps[i].problem.find(reasons[i]), std::string::npos) << steps[i].path << ": " << steps[i].problem;
+    EXPECT_NE(steps[i].problem.find(reasons[i]), std::string::npos)
+        << steps[i].path << ": " << steps[i].problem;
   EXPECT_TRUE(steps[4].complete()) << steps[4].problem;
   EXPECT_EQ(choose_step(folder.path(), -1)->step, 6);
   expect_error(ExitStatus::kData, {"step-1 is not a complete checkpoint", "3 bytes", "step-6"},
                [&] { choose_step(folder.path(), 1); });
   fs::remove_all(folder / "step-6");
-  expect_error(ExitStatus::kData, {"no checkpoint is complete", "step-1"}, [&] { choose_step(folder.path(), -1); });
+  expect_error(ExitStatus::kData, {"no checkpoint is complete", "step-1"},
+               [&] { choose_step(folder.path(), -1); });
 }
 
 TEST(StepFolderTest, AnAbsentStepNamesThoseThatAreThere) {
@@ -107,7 +114,8 @@ TEST(StepFolderTest, AnAbsentStepNamesThoseThatAreThere) {
                [&] { choose_step(folder / "nowhere", 7); });
   save(folder, {2, 10});
   save_checkpoint(folder.path(), example_snapshot(11, /*model_only=*/true));
-  expect_error(ExitStatus::kData, {"no checkpoint of step 7", "step-2, step-10, step-11 (weights alone)", "load_step"},
+  expect_error(ExitStatus::kData,
+               {"no checkpoint of step 7", "step-2, step-10, step-11 (weights alone)", "load_step"},
                [&] { choose_step(folder.path(), 7); });
   EXPECT_EQ(choose_step(folder.path(), 2)->step, 2);
 }
@@ -154,7 +162,8 @@ TEST(StepFolderTest, AFullDiskLeavesWhatWasThere) {
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   signal(SIGXFSZ, handler);
   EXPECT_EQ(names_in(folder.path()), Names{"step-1"});
-  for (const auto& [name, sum] : read_manifest(folder / "step-1").files) verify_file(folder / "step-1" / name, sum);
+  for (const auto& [name, sum] : read_manifest(folder / "step-1").files)
+    verify_file(folder / "step-1" / name, sum);
 }
 
 TEST(StepFolderTest, AFolderThatCannotBeMadeIsNamed) {
@@ -162,7 +171,8 @@ TEST(StepFolderTest, AFolderThatCannotBeMadeIsNamed) {
   const fs::path root = folder.write("file", "x") / "checkpoint";
   expect_error(ExitStatus::kEnvironment, {"file/checkpoint", "cannot be written"},
                [&] { save_checkpoint(root, example_snapshot(1)); });
-  expect_error(ExitStatus::kEnvironment, {"file/checkpoint", "cannot be written"}, [&] { FolderLock lock(root); });
+  expect_error(ExitStatus::kEnvironment, {"file/checkpoint", "cannot be written"},
+               [&] { FolderLock lock(root); });
 }
 
 TEST(StepFolderTest, AKillAtAnyMomentLeavesOnlyWholeSteps) {
@@ -187,10 +197,12 @@ TEST(StepFolderTest, AKillAtAnyMomentLeavesOnlyWholeSteps) {
     ASSERT_FALSE(steps.empty());
     for (const StepFolder& one : steps) {
       ASSERT_TRUE(one.complete()) << one.path << ": " << one.problem;
-      for (const auto& [name, sum] : read_manifest(one.path).files) verify_file(one.path / name, sum);
+      for (const auto& [name, sum] : read_manifest(one.path).files)
+        verify_file(one.path / name, sum);
     }
     remove_leftovers(folder.path());
-    for (const std::string& name : names_in(folder.path())) EXPECT_TRUE(parse_step_folder(name)) << name;
+    for (const std::string& name : names_in(folder.path()))
+      EXPECT_TRUE(parse_step_folder(name)) << name;
   }
 }
 

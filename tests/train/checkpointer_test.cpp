@@ -48,8 +48,10 @@ class CheckpointerTest : public ::testing::Test {
     return text;
   }
   double saved_weight(int64_t step) const {
-    return checkpoint::SafetensorsReader(root / checkpoint::step_folder_name(step) / "model.safetensors")
-        .tensor("w").item<double>();
+    return checkpoint::SafetensorsReader(root / checkpoint::step_folder_name(step) /
+                                         "model.safetensors")
+        .tensor("w")
+        .item<double>();
   }
 
   ScratchFolder folder;
@@ -87,7 +89,8 @@ TEST_F(CheckpointerTest, SavingNowIsForStepsThatAreNotSaved) {
   run(checkpointer, 1, 5);
   checkpointer.save_now(5, take(5));
   EXPECT_EQ(saved(), "4 5");
-  checkpointer.save_now(5, [](bool) -> checkpoint::Snapshot { throw std::logic_error("saved twice"); });
+  checkpointer.save_now(
+      5, [](bool) -> checkpoint::Snapshot { throw std::logic_error("saved twice"); });
 }
 
 TEST_F(CheckpointerTest, AsyncSavesWhatTheStepHadNotWhatComesAfter) {

@@ -45,7 +45,8 @@ TEST(NonfiniteGuardTest, SkipsUntilThereAreTooManyInARow) {
   EXPECT_TRUE(guard.must_skip(5, kNan, kNan, position));
   EXPECT_EQ(position.skipped_steps, 4);
   EXPECT_EQ(position.skipped_in_a_row, 2);
-  expect_error(ExitStatus::kDiverged, {"step 6", "2 skipped steps in a row", "training.max_skipped_steps"},
+  expect_error(ExitStatus::kDiverged,
+               {"step 6", "2 skipped steps in a row", "training.max_skipped_steps"},
                [&] { guard.must_skip(6, kNan, kNan, position); });
 }
 
@@ -83,11 +84,13 @@ TEST(RandomStateTest, ComesBackExactly) {
 TEST(RandomStateTest, WrongStatesAreNamed) {
   auto states = generator_states(at::kCPU);
   const std::string good = states["cpu"];
-  expect_error(ExitStatus::kData, {"state.json", "'cpu'"}, [] { restore_generators(at::kCPU, {}, "state.json"); });
-  for (const std::string& bad : {std::string(), std::string("0"), std::string("zz"), good.substr(2), good + "00",
-                                 "G" + good.substr(1)})
-    expect_error(ExitStatus::kData, {"state.json", "'cpu'", "damaged"},
-                 [&] { restore_generators(at::kCPU, {{"cpu", bad}}, "state.json"); });
+  expect_error(ExitStatus::kData, {"state.json", "'cpu'"},
+               [] { restore_generators(at::kCPU, {}, "state.json"); });
+  for (const std::string& bad : {std::string(), std::string("0"), std::string("zz"), good.substr(2),
+                                 good + "00", "G" + good.substr(1)})
+    expect_error(ExitStatus::kData, {"state.json", "'cpu'", "damaged"}, [&] {
+      restore_generators(at::kCPU, {{"cpu", bad}}, "state.json");
+    });
 }
 
 /// What a checkpoint of this config says.
@@ -102,7 +105,8 @@ RunRecord record_of(const config::Config& config, const std::vector<std::string>
                     const std::string& sha256 = "aa") {
   std::vector<config::ConverterRequest> requests;
   for (const std::string& name : converters) requests.push_back({name, name, {}, {}, {}, {}});
-  return make_run_record(config, requests, {{"drift", {"", "drift", "stats", "1.0", "/s.so", sha256}}}, false);
+  return make_run_record(config, requests,
+                         {{"drift", {"", "drift", "stats", "1.0", "/s.so", sha256}}}, false);
 }
 
 TEST(RunRecordTest, NamesWhatChangesTheNumbersAndNothingElse) {
@@ -119,7 +123,8 @@ TEST(RunRecordTest, NamesWhatChangesTheNumbersAndNothingElse) {
   config.optimizer.lr = 0.5;
   config.training.steps = 3;  // and with it the schedule
   EXPECT_EQ(differences(then, record_of(config)),
-            (std::vector<std::string>{"lr_scheduler.total_steps was 10000, is 3", "optimizer.lr was 0.0008, is 0.5"}));
+            (std::vector<std::string>{"lr_scheduler.total_steps was 10000, is 3",
+                                      "optimizer.lr was 0.0008, is 0.5"}));
 }
 
 TEST(RunRecordTest, NamesConvertersThatCameWentOrChanged) {
@@ -127,12 +132,14 @@ TEST(RunRecordTest, NamesConvertersThatCameWentOrChanged) {
   const checkpoint::Manifest with = manifest_of(record_of(config, {"drift", "own"}));
   EXPECT_TRUE(differences(with, record_of(config, {"drift", "own"})).empty());
   EXPECT_EQ(differences(with, record_of(config, {"own"})),
-            (std::vector<std::string>{"converter 'drift' (plugin stats 1.0, /s.so, sha256 aa) was applied, is not"}));
+            (std::vector<std::string>{
+                "converter 'drift' (plugin stats 1.0, /s.so, sha256 aa) was applied, is not"}));
   EXPECT_EQ(differences(with, record_of(config, {"drift", "own", "more"})),
             (std::vector<std::string>{"converter 'more' (built in) was not applied, is now"}));
   EXPECT_EQ(differences(with, record_of(config, {"drift", "own"}, "bb")),
-            (std::vector<std::string>{"converter 'drift' (plugin stats 1.0, /s.so, sha256 aa) is now 'drift' (plugin "
-                                      "stats 1.0, /s.so, sha256 bb)"}));
+            (std::vector<std::string>{
+                "converter 'drift' (plugin stats 1.0, /s.so, sha256 aa) is now 'drift' (plugin "
+                "stats 1.0, /s.so, sha256 bb)"}));
   EXPECT_EQ(differences(with, record_of(config, {"own", "drift"})).size(), 1u);
 }
 
