@@ -50,7 +50,8 @@ void Progress::update(int64_t done, std::string_view text) {
   const Clock::time_point now = Clock::now();
   // As if all steps had taken the time of those that this process did.
   std::chrono::duration<double> elapsed = now - start_;
-  if (done > done_before_) elapsed *= static_cast<double>(done) / static_cast<double>(done - done_before_);
+  if (done > done_before_)
+    elapsed *= static_cast<double>(done) / static_cast<double>(done - done_before_);
   if (terminal_) {
     if (drawn_ && done < total_ && now - last_output_ < kRedrawInterval) return;
     // One column is left free: a full line would wrap on some terminals.

@@ -58,12 +58,13 @@ void print_model(model::Module& root) {
 /// Says how to go on: the command itself goes to standard output, alone on its line.
 void report_stop(int signal, int64_t step, const config::Config& config,
                  const std::vector<std::string>& command_line) {
-  const std::string stopped = std::string("stopped by ") + (signal == SIGINT ? "SIGINT" : "SIGTERM") +
-                              " after step " + std::to_string(step) + " of " +
-                              std::to_string(config.training.steps);
+  const std::string stopped = std::string("stopped by ") +
+                              (signal == SIGINT ? "SIGINT" : "SIGTERM") + " after step " +
+                              std::to_string(step) + " of " + std::to_string(config.training.steps);
   if (!config.checkpoint.enable) {
-    log_warning(stopped + "; nothing was saved, because checkpoints are not enabled "
-                          "(checkpoint.enable: true)");
+    log_warning(stopped +
+                "; nothing was saved, because checkpoints are not enabled "
+                "(checkpoint.enable: true)");
   } else if (step == 0) {
     log_info(stopped + "; there is nothing to go on from yet");
   } else {
@@ -92,8 +93,8 @@ int train(const ConfigArguments& arguments, const std::vector<std::string>& comm
   train::ignore_file_size_signal();
   observe::MetricsWriter writer(config.job.dump_folder);
   train::Checkpointer checkpointer(config);
-  train::Trainer trainer({config, applied.requests, train::resolve_device(config.training.device), data_folder(),
-                          applied.plugins, checkpointer.find_resume()},
+  train::Trainer trainer({config, applied.requests, train::resolve_device(config.training.device),
+                          data_folder(), applied.plugins, checkpointer.find_resume()},
                          specs, applied.registry);
   writer.keep_until(trainer.steps_done());
   log_start(trainer, config);

@@ -84,8 +84,7 @@ MetricsWriter::MetricsWriter(const std::filesystem::path& folder)
   std::filesystem::create_directories(folder, error);
   if (error) throw cannot_write(folder, error.value());
   // O_NONBLOCK: a FIFO in its place must not make the run wait for a reader.
-  fd_ =
-      ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
   if (fd_ < 0) throw cannot_write(path_, errno);
   struct stat info {};
   if (fstat(fd_, &info) == 0 && !S_ISREG(info.st_mode)) {

@@ -123,9 +123,12 @@ TEST(Fields, ValuesWithoutEffectAreRefused) {
     }
   };
   const std::string not_enabled = "checkpoints are not enabled";
-  refused({"--checkpoint.interval=5"}, "", {"checkpoint.interval", not_enabled, "checkpoint.enable: true"});
-  refused({}, "checkpoint: {enable: false, keep_latest_k: 3}", {"checkpoint.keep_latest_k", not_enabled});
-  refused({"--checkpoint.enable=false", "--checkpoint.load_step=3"}, "", {"checkpoint.load_step", not_enabled});
+  refused({"--checkpoint.interval=5"}, "",
+          {"checkpoint.interval", not_enabled, "checkpoint.enable: true"});
+  refused({}, "checkpoint: {enable: false, keep_latest_k: 3}",
+          {"checkpoint.keep_latest_k", not_enabled});
+  refused({"--checkpoint.enable=false", "--checkpoint.load_step=3"}, "",
+          {"checkpoint.load_step", not_enabled});
   refused({}, "checkpoint: {enable: true, export_dtype: bfloat16}",
           {"checkpoint.export_dtype", "last_save_model_only"});
   refused({"--training.max_skipped_steps=3"}, "", {"training.max_skipped_steps", "on_nonfinite"});
