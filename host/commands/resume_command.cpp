@@ -1,6 +1,10 @@
 #include "commands/resume_command.h"
 
 #include <cstdlib>
+#include <filesystem>
+
+#include "checkpoint/manifest.h"
+#include "checkpoint/step_folder.h"
 
 namespace titan::commands {
 namespace {
@@ -34,6 +38,21 @@ std::string resume_command(const std::vector<std::string>& command_line,
   if (!config.checkpoint.exclude_from_loading.empty())
     words.push_back("--checkpoint.exclude_from_loading=[]");
   return environment + shell_text(words);
+}
+
+std::string origin_in_checkpoint(const config::Config& config, const std::string& converter) {
+  if (!config.checkpoint.enable) return {};
+  const auto root = std::filesystem::path(config.job.dump_folder) / config.checkpoint.folder;
+  std::string origin;
+  for (const checkpoint::StepFolder& step : checkpoint::list_steps(root)) {
+    const bool wanted = config.checkpoint.load_step < 0 || config.checkpoint.load_step == step.step;
+    if (!step.complete() || !wanted) continue;
+    origin.clear();  // the latest one counts
+    for (const auto& record : checkpoint::read_manifest(step.path).converters)
+      if (record.converter == converter && !record.plugin.empty())
+        origin = step.path.filename().string() + " was made with " + record.text();
+  }
+  return origin;
 }
 
 }  // namespace titan::commands

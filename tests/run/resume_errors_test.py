@@ -92,6 +92,11 @@ class Refused(unittest.TestCase):
         self.refused(4, "'drift' (plugin drift 1.2.3", plugins=[DRIFT],
                      options=["--model.converters=[{use: drift, as: other}]"])
 
+    def test_a_plugin_that_is_gone(self):
+        self.train(2, "--model.converters=drift", plugins=[DRIFT])
+        self.refused(2, "drift", "step-2 was made with 'drift' (plugin drift 1.2.3, " + str(DRIFT / "drift.so"),
+                     options=["--model.converters=drift"])
+
     def test_what_makes_a_resume_inexact_is_said(self):
         plugins = [EXAMPLES / "c_scale"]
         self.train(2, "--model.converters=c_scale", "--c_scale.factor=1.0", plugins=plugins)
