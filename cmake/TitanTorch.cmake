@@ -52,3 +52,5 @@ target_link_options(titan_torch INTERFACE -Wl,--allow-shlib-undefined -Wl,-rpath
 add_library(titan_torch_headers INTERFACE)
 target_include_directories(titan_torch_headers SYSTEM INTERFACE ${_torch_root}/include)
 set(TITAN_TORCH_INCLUDE_DIR ${_torch_root}/include)
+include(${PROJECT_SOURCE_DIR}/sdk/cmake/TitanTorchBuild.cmake)
+titan_torch_build(${TITAN_TORCH_INCLUDE_DIR} TITAN_TORCH_BUILD)

@@ -2,14 +2,16 @@
 
 #include <utility>
 
+#include "base/printable.h"
+
 namespace titan {
 
 std::string Error::render() const {
-  std::string text = "error: ";
-  text += what();
-  text += '\n';
-  if (!where_.empty()) text += "  at: " + where_ + '\n';
-  if (!hint_.empty()) text += "  fix: " + hint_ + '\n';
+  // Names in files, options and plugins end up in messages; none may steer the terminal.
+  constexpr size_t kMostBytes = 16384;
+  std::string text = "error: " + printable(what(), kMostBytes) + '\n';
+  if (!where_.empty()) text += "  at: " + printable(where_) + '\n';
+  if (!hint_.empty()) text += "  fix: " + printable(hint_) + '\n';
   return text;
 }
 

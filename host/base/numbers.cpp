@@ -1,10 +1,20 @@
 #include "base/numbers.h"
 
 #include <array>
-#include <cstdio>
-#include <cstdlib>
+#include <charconv>
 
 namespace titan {
+namespace {
+
+/// Why not printf: its decimal point is the locale's, which any library in the process can change.
+template <class... Format>
+std::string chars_of(double value, Format... format) {
+  std::array<char, 400> text;  // the widest double in fixed notation has 309 digits before the point
+  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value, format...);
+  return error == std::errc() ? std::string(text.data(), end) : "?";
+}
+
+}  // namespace
 
 std::string with_commas(int64_t value) {
   std::string text = std::to_string(value);
@@ -16,29 +26,29 @@ std::string with_commas(int64_t value) {
   return text;
 }
 
-std::string float9(double value) {
-  std::array<char, 40> text{};
-  std::snprintf(text.data(), text.size(), "%.9g", value);
-  return text.data();
+std::string float9(double value) { return chars_of(value, std::chars_format::general, 9); }
+
+std::string fixed_point(double value, int decimals, size_t width) {
+  std::string text = chars_of(value, std::chars_format::fixed, decimals);
+  if (text.size() < width) text.insert(0, width - text.size(), ' ');
+  return text;
 }
 
 std::string shortest_float(double value) {
-  std::array<char, 40> buffer{};
+  std::string text;
   // Six digits at least, so that 500000 does not turn into 5e+05; 17 digits hold any double.
   for (int digits = 6; digits <= 17; ++digits) {
-    std::snprintf(buffer.data(), buffer.size(), "%.*g", digits, value);
-    if (std::strtod(buffer.data(), nullptr) == value) break;
+    text = chars_of(value, std::chars_format::general, digits);
+    double back = 0;
+    std::from_chars(text.data(), text.data() + text.size(), back);
+    if (back == value) break;
   }
-  std::string text = buffer.data();
   if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
   return text;
 }
 
 std::string gib(uint64_t bytes) {
-  std::array<char, 40> text{};
-  std::snprintf(text.data(), text.size(), "%.2fGiB",
-                static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0));
-  return text.data();
+  return fixed_point(static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0), 2) + "GiB";
 }
 
 }  // namespace titan

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/os_error.h"
 
 namespace titan {
 namespace {
@@ -32,7 +33,7 @@ Error cannot_open(const std::filesystem::path& path, std::string_view role, std:
                       path.string(), "give this user read permission for the file and its folders");
   // Opening a socket answers ENXIO.
   return data_error(what + " '" + path.string() + "' cannot be opened: " + std::strerror(code),
-                    path.string(), "name a regular file that this user can read");
+                    path.string(), cure_of_os_error(code, "name a regular file that this user can read"));
 }
 
 }  // namespace

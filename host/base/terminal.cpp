@@ -1,5 +1,6 @@
 #include "base/terminal.h"
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -64,6 +65,15 @@ std::string elide_middle(std::string_view text, size_t width) {
   const size_t tail = width - 3 - head;
   return std::string(text.substr(0, prefix_bytes(text, head))) + "..." +
          std::string(text.substr(prefix_bytes(text, length - tail)));
+}
+
+void open_standard_descriptors() {
+  for (int descriptor = 0; descriptor <= 2; ++descriptor)
+    if (fcntl(descriptor, F_GETFD) == -1 && errno == EBADF) {
+      // The lowest free number is this one: those below it are open by now.
+      const int opened = open("/dev/null", descriptor == 0 ? O_RDONLY : O_WRONLY);
+      if (opened < 0) return;
+    }
 }
 
 }  // namespace titan

@@ -25,4 +25,8 @@ size_t display_width(std::string_view text);
 /// `text` cut in the middle ("abc...xyz") to at most `width` columns, never inside a code point.
 std::string elide_middle(std::string_view text, size_t width);
 
+/// Opens /dev/null on each of the descriptors 0, 1 and 2 that is closed. Otherwise the next file to
+/// be opened would get the number, and what is meant for the terminal would be written into it.
+void open_standard_descriptors();
+
 }  // namespace titan

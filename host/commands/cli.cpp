@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "commands/config_command.h"
+#include "commands/plan_command.h"
 #include "commands/plugins_command.h"
 #include "commands/train_command.h"
 #include "titan/version.h"
@@ -22,6 +23,7 @@ Examples:
   titan train configs/llama3_debug.yaml
   titan train configs/llama3_debug.yaml --training.steps=20 --optimizer.lr=3e-4
   titan train configs/llama3_debug.yaml --model.converters=float8 --float8.emulate=true
+  titan plan configs/llama3_405b.yaml --model.converters=float8 --device sm_90
   titan plugins list
   titan config explain training
 
@@ -78,6 +80,12 @@ int dispatch(int argc, char** argv) {
   inspect_app->add_flag("--json", json, "as JSON");
   inspect_app->allow_extras();
 
+  std::string device;
+  CLI::App* plan_app = app.add_subcommand("plan", "what the converters would change, without a weight: CONFIG.yaml [--section.key=value ...]");
+  plan_app->add_option("--device", device, "plan for another device: cpu, sm_80, sm_89, sm_90, sm_100, ...");
+  plan_app->add_flag("--json", json, "as JSON, with every module");
+  plan_app->allow_extras();
+
   bool origins = false;
   std::string key;
   CLI::App* config_app = app.add_subcommand("config", "what a config means, without training");
@@ -130,6 +138,8 @@ int dispatch(int argc, char** argv) {
     plugins_list(config_arguments(list_app->remaining(), "plugins list"), json);
   } else if (*inspect_app) {
     plugins_inspect(config_arguments(inspect_app->remaining(), "plugins inspect"), what, json);
+  } else if (*plan_app) {
+    plan(config_arguments(plan_app->remaining(), "plan"), device.empty() ? std::nullopt : std::optional(device), json);
   } else if (*show_app) {
     config_show(config_arguments(show_app->remaining(), "config show"), origins);
   } else if (*check_app) {

@@ -12,6 +12,7 @@ plugins::Catalog find_plugins(const config::LoadedConfig* config) {
   plugins::SearchOptions search;
   plugins::JudgeOptions judge;
   judge.torch_version = TITAN_TORCH_VERSION;
+  judge.torch_build = TITAN_TORCH_BUILD;
   if (config) {
     for (const std::string& path : config->values.plugins.paths) search.paths.emplace_back(path);
     judge.strict = config->values.plugins.policy == "strict";

@@ -7,6 +7,8 @@ namespace {
 
 /// Counts of one batch or sequence stay below this, so that their products fit into 64 bits.
 constexpr double kLargestSize = 2147483647;
+/// Below it float32, which the numbers meet, has no full precision left and soon nothing.
+constexpr double kSmallestFloat = 1e-37;
 
 template <typename T>
 struct OptionTypeOf;
@@ -152,10 +154,13 @@ std::vector<Row> field_rows() {
       TITAN_ROW(model.args, multiple_of, "the hidden width is rounded up to a multiple of this")
           .at_least(1)
           .at_most(kLargestSize),
-      TITAN_ROW(model.args, norm_eps, "added under the root of RMSNorm").above(0),
-      TITAN_ROW(model.args, rope_theta, "base of the rotary frequencies").above(0),
+      TITAN_ROW(model.args, norm_eps, "added under the root of RMSNorm")
+          .at_least(kSmallestFloat)
+          .at_most(1),
+      TITAN_ROW(model.args, rope_theta, "base of the rotary frequencies").at_least(1).at_most(1e12),
       TITAN_ROW(model.args, rope_scaling_factor, "long-context scaling: low frequencies divided by")
-          .above(0),
+          .at_least(1)
+          .at_most(1e6),
       TITAN_ROW(model.args, rope_low_freq_factor, "long-context scaling: end of the low band")
           .above(0),
       TITAN_ROW(model.args, rope_high_freq_factor, "long-context scaling: start of the high band")
@@ -193,11 +198,15 @@ std::vector<Row> field_rows() {
           .at_least(1),
 
       TITAN_ROW(optimizer, name, "update rule").one_of({"AdamW"}),
-      TITAN_ROW(optimizer, lr, "peak learning rate").at_least(0),
+      TITAN_ROW(optimizer, lr, "peak learning rate").at_least(0).at_most(1e6),
       TITAN_ROW(optimizer, beta1, "decay of the first moment").at_least(0).below(1),
       TITAN_ROW(optimizer, beta2, "decay of the second moment").at_least(0).below(1),
-      TITAN_ROW(optimizer, eps, "added to the root of the second moment").above(0),
-      TITAN_ROW(optimizer, weight_decay, "decoupled weight decay of all parameters").at_least(0),
+      TITAN_ROW(optimizer, eps, "added to the root of the second moment")
+          .at_least(kSmallestFloat)
+          .at_most(1e6),
+      TITAN_ROW(optimizer, weight_decay, "decoupled weight decay of all parameters")
+          .at_least(0)
+          .at_most(1e6),
 
       TITAN_ROW(lr_scheduler, warmup_steps, "steps in which the rate rises to its peak")
           .at_least(0),

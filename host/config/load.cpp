@@ -20,6 +20,10 @@ std::string list_of_keys(const std::string& section) {
 }
 
 Error unknown_key(const std::string& section, const std::string& key, const std::string& where) {
+  if (is_section(section + "." + key))
+    return usage_error("'" + section + "." + key + "' is a section, not a key", where,
+                       "set its keys one by one: --" + section + "." + key + "." + keys_of(section + "." + key).front() +
+                           "=VALUE; " + list_of_keys(section + "." + key));
   return usage_error("unknown key '" + key + "' in section '" + section + "'", where,
                      advice_for_familiar_key(section + "." + key) +
                          did_you_mean(key, keys_of(section)) + list_of_keys(section));

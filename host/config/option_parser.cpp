@@ -125,6 +125,9 @@ Scalar parse_scalar_option(const OptionSchema& schema, const std::string& full_n
     case OptionType::kPath:
       break;
   }
+  // Everything that takes C strings, the file system for one, would cut the text there.
+  if (node.text.find('\0') != std::string::npos)
+    throw value_error(schema, full_name, "holds a NUL character", node.where, "remove it; ");
   return node.text;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "converters/layout_check.h"
 
 namespace titan::converters {
 namespace {
@@ -23,8 +24,45 @@ std::pair<model::Module*, size_t> owner_of(model::Module& module, const std::str
   throw internal_error("parameter '" + relative + "' was checked and is gone", module.fqn());
 }
 
+std::string full_name(const StockModel& model, const Record& record, const std::string& relative) {
+  const std::string& fqn = model[record.module].fqn;
+  return fqn.empty() ? relative : fqn + "." + relative;
+}
+
 at::Tensor meta_tensor(const TensorSpec& spec) {
   return at::empty(spec.shape, at::TensorOptions().dtype(spec.dtype).device(at::kMeta));
+}
+
+/// The parameter that a layout makes, on meta. Its parts remember how their stock parameters start.
+std::shared_ptr<model::Parameter> laid_out_parameter(const StockModel& model, const Record& record,
+                                                     const std::string& instance) {
+  auto made = std::make_shared<model::Parameter>();
+  int64_t start = 0;
+  for (const LayoutSpec::Part& part : record.layout.parts) {
+    const auto [owner, index] = owner_of(*model[record.module].module, part.source);
+    const model::OwnParameter& own = owner->parameters()[index];
+    model::LayoutPart piece;
+    piece.source = (owner->fqn().empty() ? "" : owner->fqn() + ".") + own.name;
+    piece.source_shape = own.parameter->tensor.sizes().vec();
+    piece.init = own.parameter->init;
+    piece.init_key = own.parameter->init_key;
+    piece.slice_dim = part.slice_dim;
+    piece.slice_start = part.slice_start;
+    piece.slice_length = part.slice_length;
+    piece.permutation = part.permutation;
+    piece.concat_dim = record.layout.concat_dim;
+    piece.concat_start = start;
+    start += piece.piece_shape()[static_cast<size_t>(piece.concat_dim)];
+    made->layout.push_back(std::move(piece));
+  }
+  const auto [owner, index] = owner_of(*model[record.module].module, record.layout.parts.front().source);
+  const TensorSpec spec{record.layout.name, layout_shape(model, record, instance),
+                        owner->parameters()[index].parameter->tensor.scalar_type(), {}};
+  made->tensor = meta_tensor(spec).requires_grad_();
+  const std::string& fqn = model[record.module].fqn;
+  made->stored_as = instance + "/" + (fqn.empty() ? "" : fqn + ".") + record.layout.name;
+  made->init_key = made->stored_as;
+  return made;
 }
 
 }  // namespace
@@ -57,12 +95,17 @@ void apply_records(const StockModel& model, std::vector<Record>& records,
       buffer->persistent = record.tensor.persistent;
       buffer->reduce_max = record.tensor.reduce_max;
       buffers[&record] = std::move(buffer);
+    } else if (record.kind == Record::Kind::kLayout) {
+      parameters[&record] = laid_out_parameter(model, record, instances[record.instance]);
     } else if (record.kind == Record::Kind::kFreeze || record.kind == Record::Kind::kTie) {
       targets[&record] = owner_of(*model[record.module].module, record.parameter);
       if (record.kind == Record::Kind::kTie)
         sources[&record] = owner_of(*model[record.other_module].module, record.other_parameter);
     }
   }
+
+  // Stock parameters that now lie in another one, and whether they took a gradient.
+  std::map<std::string, bool> moved;
 
   // 2. Values: added tensors, frozen and tied parameters.
   for (Record& record : records) {
@@ -89,6 +132,24 @@ void apply_records(const StockModel& model, std::vector<Record>& records,
       }
       default: break;
     }
+  }
+
+  // Last, because what was frozen is frozen in its new place too.
+  for (const Record& record : records) {
+    if (record.kind != Record::Kind::kLayout) continue;
+    model::Module& module = *model[record.module].module;
+    bool trained = true;
+    for (const LayoutSpec::Part& part : record.layout.parts) {
+      if (moved.count(full_name(model, record, part.source))) continue;
+      const auto [owner, index] = owner_of(module, part.source);
+      trained = owner->parameters()[index].parameter->tensor.requires_grad();
+      moved[full_name(model, record, part.source)] = trained;
+      owner->detach_parameter(owner->parameters()[index].name);
+    }
+    for (const LayoutSpec::Part& part : record.layout.parts)
+      trained = trained && moved.at(full_name(model, record, part.source));
+    parameters[&record]->tensor.set_requires_grad(trained);
+    module.attach_parameter(instances[record.instance] + "/" + record.layout.name, parameters[&record]);
   }
 
   // 3. Behaviour, and then where each piece sits, now that all parameters are in place.

@@ -21,10 +21,6 @@ class CallScope {
   titan_call& call_;
 };
 
-std::string place(const titan_call& call, const char* what) {
-  return std::string(what) + " of module '" + call.bound->fqn + "'";
-}
-
 titan_status usable(const titan_call* call, const char* function) {
   if (!call || call->magic != kLiveCall)
     return fail(TITAN_WRONG_STATE, std::string(function) + ": the call is over",
@@ -57,19 +53,19 @@ titan_status no_argument(const titan_call* call, const char* function, std::stri
 
 void run_forward(titan_call& call) {
   const CallScope scope(call);
-  call_plugin(call.bound->origin, place(call, "forward"), false,
+  call_plugin(call.bound->origin, {"forward", &call.bound->fqn}, false,
               [&] { return call.bound->impl->forward(call.bound->self, &call); });
 }
 
 void run_backward(titan_call& call) {
   const CallScope scope(call);
-  call_plugin(call.bound->origin, place(call, "backward"), false,
+  call_plugin(call.bound->origin, {"backward", &call.bound->fqn}, false,
               [&] { return call.bound->impl->backward(call.bound->self, &call); });
 }
 
 void run_observer(titan_call& call) {
   const CallScope scope(call);
-  call_plugin(call.bound->origin, place(call, "observer"), false,
+  call_plugin(call.bound->origin, {"observer", &call.bound->fqn}, false,
               [&] { return call.bound->observer->observe(call.bound->self, &call); });
 }
 

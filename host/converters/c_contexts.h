@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "converters/c_tensor.h"
@@ -11,18 +12,21 @@
 
 struct titan_create {
   uint64_t magic = 0;
+  std::thread::id thread = {};
   const titan::converters::CreateContext* context = nullptr;
   titan_device_info device{};
 };
 
 struct titan_model {
   uint64_t magic = 0;
+  std::thread::id thread = {};
   titan::converters::Recorder* recorder = nullptr;
   titan::converters::PluginOrigin origin;
 };
 
 struct titan_hook {
   uint64_t magic = 0;
+  std::thread::id thread = {};
   titan::converters::HookContext* context = nullptr;
   std::vector<std::vector<int64_t>> shapes, offsets;
   titan::converters::TensorArena arena;
@@ -30,16 +34,32 @@ struct titan_hook {
 
 namespace titan::converters {
 
-/// A context is usable while its scope lives: the magic is cleared when the callback returns.
+/// Tells the types of contexts apart: a plugin in C may cast one into another.
+template <class Context>
+inline constexpr uint64_t kContextMagic = 0;
+template <>
+inline constexpr uint64_t kContextMagic<titan_create> = 0x7469'7461'6e63'7265ULL;
+template <>
+inline constexpr uint64_t kContextMagic<titan_model> = 0x7469'7461'6e6d'6f64ULL;
+template <>
+inline constexpr uint64_t kContextMagic<titan_hook> = 0x7469'7461'6e68'6f6fULL;
+
+/// A context is usable while its scope lives, on the thread that made it: the magic is cleared when
+/// the callback returns.
 template <class Context>
 class ContextScope {
  public:
-  explicit ContextScope(Context& context) : context_(context) { context_.magic = kMagic; }
+  explicit ContextScope(Context& context) : context_(context) {
+    context_.thread = std::this_thread::get_id();
+    context_.magic = kContextMagic<Context>;
+  }
   ~ContextScope() { context_.magic = 0; }
-  static bool alive(const Context* context) { return context && context->magic == kMagic; }
+  static bool alive(const Context* context) {
+    return context && context->magic == kContextMagic<Context> &&
+           context->thread == std::this_thread::get_id();
+  }
 
  private:
-  static constexpr uint64_t kMagic = 0x7469'7461'6e63'7478ULL;
   Context& context_;
 };
 
@@ -60,6 +80,7 @@ titan_status c_record_wrap(titan_model*, uint64_t module, int32_t where, const t
 titan_status c_record_observe(titan_model*, uint64_t module, const titan_observer*, void* self);
 titan_status c_record_parameter(titan_model*, uint64_t module, const titan_tensor_spec*);
 titan_status c_record_buffer(titan_model*, uint64_t module, const titan_tensor_spec*);
+titan_status c_record_layout(titan_model*, uint64_t module, const titan_layout* layout);
 titan_status c_record_freeze(titan_model*, uint64_t module, titan_string parameter);
 titan_status c_record_tie(titan_model*, uint64_t module, titan_string parameter, uint64_t other,
                           titan_string other_parameter);

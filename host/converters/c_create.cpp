@@ -7,7 +7,7 @@ namespace {
 
 titan_status usable_create(const titan_create* create, const char* function) {
   if (ContextScope<titan_create>::alive(create)) return TITAN_OK;
-  return fail(TITAN_WRONG_STATE, std::string(function) + ": create() is over",
+  return fail(TITAN_WRONG_STATE, std::string(function) + ": create() is over, or this is another thread",
               "read options in create() and keep their values");
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 titan_status usable_hook(const titan_hook* hook, const char* function) {
   if (ContextScope<titan_hook>::alive(hook)) return TITAN_OK;
-  return fail(TITAN_WRONG_STATE, std::string(function) + ": the hook is over",
+  return fail(TITAN_WRONG_STATE, std::string(function) + ": the hook is over, or this is another thread",
               "use a titan_hook only until the function it was passed to returns");
 }
 

@@ -6,9 +6,11 @@
 namespace titan::converters {
 namespace {
 
+constexpr uint64_t kMostParts = 4096;
+
 titan_status usable_model(const titan_model* model, const char* function) {
   if (ContextScope<titan_model>::alive(model)) return TITAN_OK;
-  return fail(TITAN_WRONG_STATE, std::string(function) + ": convert() is over",
+  return fail(TITAN_WRONG_STATE, std::string(function) + ": convert() is over, or this is another thread",
               "record changes during convert()");
 }
 
@@ -172,8 +174,13 @@ titan_status c_record_observe(titan_model* model, uint64_t module, const titan_o
 titan_status c_record_parameter(titan_model* model, uint64_t module, const titan_tensor_spec* spec) {
   TensorSpec made;
   if (const titan_status status = to_spec(model, "record_parameter", module, spec, &made)) return status;
-  if (!at::isFloatingType(made.dtype))
-    return fail(TITAN_INVALID_ARGUMENT, "record_parameter: '" + made.name + "' is not of a floating-point type");
+  const bool trains = made.dtype == at::kFloat || made.dtype == at::kDouble || made.dtype == at::kBFloat16 ||
+                      made.dtype == at::kHalf;
+  if (!trains)
+    return fail(TITAN_INVALID_ARGUMENT,
+                "record_parameter: '" + made.name + "' is of type " + c10::toString(made.dtype) +
+                    ", which cannot be trained",
+                "parameters are float32, float64, float16 or bfloat16; other types make buffers");
   return record(model, "record_parameter", module, [&] { model->recorder->add_parameter(module, made); });
 }
 
@@ -181,6 +188,35 @@ titan_status c_record_buffer(titan_model* model, uint64_t module, const titan_te
   TensorSpec made;
   if (const titan_status status = to_spec(model, "record_buffer", module, spec, &made)) return status;
   return record(model, "record_buffer", module, [&] { model->recorder->add_buffer(module, made); });
+}
+
+titan_status c_record_layout(titan_model* model, uint64_t module, const titan_layout* layout) {
+  if (const titan_status status = check_in(layout, "titan_layout")) return status;
+  if (layout->part_count > kMostParts || (layout->part_count > 0 && !layout->parts))
+    return fail(TITAN_INVALID_ARGUMENT, "record_layout: parts is NULL, or there are more than " +
+                                            std::to_string(kMostParts) + " of them");
+  return record(model, "record_layout", module, [&] {
+    LayoutSpec spec{std::string(view_of(layout->name)), layout->concat_dim, {}};
+    for (uint64_t i = 0; i < layout->part_count; ++i) {
+      // Stepped by the plugin's size of a part, which a newer contract may have made larger.
+      const auto* bytes = reinterpret_cast<const char*>(layout->parts) + i * layout->parts->struct_size;
+      const auto& part = *reinterpret_cast<const titan_layout_part*>(bytes);
+      if (check_in(&part, "titan_layout_part") != TITAN_OK)
+        throw usage_error("record_layout: part " + std::to_string(i) + " has a false struct_size",
+                          "converter '" + model->recorder->instance() + "'",
+                          "initialise each part with TITAN_SIZED(titan_layout_part)");
+      LayoutSpec::Part made{std::string(view_of(part.source)), part.slice_dim, part.slice_start, part.slice_length, {}};
+      if (part.permutation) {
+        // One entry per dimension of the source; an unknown source is refused by the recorder.
+        const auto& parameters = model->recorder->model()[module].parameters;
+        for (const StockParameter& parameter : parameters)
+          if (parameter.name == made.source)
+            made.permutation.assign(part.permutation, part.permutation + parameter.shape.size());
+      }
+      spec.parts.push_back(std::move(made));
+    }
+    model->recorder->layout(module, std::move(spec));
+  });
 }
 
 titan_status c_record_freeze(titan_model* model, uint64_t module, titan_string parameter) {

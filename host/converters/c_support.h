@@ -7,6 +7,11 @@
 #include <string>
 #include <string_view>
 
+#include <c10/util/Exception.h>
+
+#include <new>
+#include <stdexcept>
+
 #include "base/error.h"
 #include "plugins/error_slot.h"
 #include "titan/host.h"
@@ -19,7 +24,7 @@ inline std::string_view view_of(titan_string text) {
 inline titan_string c_string(std::string_view text) { return {text.data(), text.size()}; }
 
 inline titan_status fail(titan_status status, std::string_view message, std::string_view hint = {}) {
-  return plugins::set_error(status, c_string(message), c_string(hint));
+  return plugins::set_host_error(status, c_string(message), c_string(hint));
 }
 
 /// Copies the first min(host's size, plugin's size) bytes of `value` to `out`, keeping the size that
@@ -64,6 +69,12 @@ titan_status slot(Body&& body) noexcept {
     return body();
   } catch (const Error& error) {
     return fail(TITAN_INVALID_ARGUMENT, error.what(), error.hint());
+  } catch (const c10::Error& error) {
+    return fail(TITAN_FAILED, error.what_without_backtrace(), "check shapes, types, devices and memory before the call");
+  } catch (const std::bad_alloc&) {
+    return fail(TITAN_FAILED, "out of memory, or a size that cannot be", "check the sizes of strings and tensors");
+  } catch (const std::length_error&) {
+    return fail(TITAN_INVALID_ARGUMENT, "a string has a size that cannot be", "give its length in bytes");
   } catch (const std::exception& error) {
     return fail(TITAN_INTERNAL, error.what());
   } catch (...) {

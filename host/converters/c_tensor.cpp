@@ -1,5 +1,6 @@
 #include "converters/c_tensor.h"
 
+#include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/Functions.h>
 
@@ -190,6 +191,12 @@ titan_status c_tensor_empty(titan_dl_device device, titan_dl_dtype dtype, int32_
     if (device.type != TITAN_CPU && device.type != TITAN_CUDA)
       return fail(TITAN_INVALID_ARGUMENT, "tensor_empty: device type " + std::to_string(device.type) +
                                               " is neither TITAN_CPU nor TITAN_CUDA");
+    const int64_t devices = device.type == TITAN_CUDA ? (at::hasCUDA() ? static_cast<int64_t>(at::getNumGPUs()) : 0) : 1;
+    if (device.index < 0 || device.index >= devices)
+      return fail(TITAN_UNSUPPORTED,
+                  "tensor_empty: this run has no " + std::string(device.type == TITAN_CUDA ? "CUDA" : "CPU") + " device " +
+                      std::to_string(device.index),
+                  "use the device of the call's tensors (call_info)");
     const at::Device where = device.type == TITAN_CUDA
                                  ? at::Device(at::kCUDA, static_cast<int8_t>(device.index))
                                  : at::Device(at::kCPU);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "converters/layout_check.h"
 
 namespace titan::converters {
 namespace {
@@ -81,12 +82,27 @@ void check_ties(const StockModel& model, const std::vector<Record>& records,
   }
 }
 
+void check_kept(const StockModel& model, const std::vector<Record>& records,
+                const std::vector<std::string>& instances) {
+  std::set<std::pair<size_t, size_t>> kept;  // instance, module
+  for (const Record& record : records)
+    if (record.kind == Record::Kind::kKeep) kept.emplace(record.instance, record.module);
+  for (const Record& record : records)
+    if (touches_the_call(record.kind) && kept.count({record.instance, record.module}))
+      throw usage_error("'" + instances[record.instance] + "' wants to " + std::string(to_string(record.kind)) +
+                            " module '" + model[record.module].fqn + "' and says that it stays as it is",
+                        "converter '" + instances[record.instance] + "', module '" + model[record.module].fqn + "'",
+                        "this is a defect of the converter: report it to its author");
+}
+
 }  // namespace
 
 void check_records(const StockModel& model, const std::vector<Record>& records,
-                   const std::vector<std::string>& instances) {
+                   const std::vector<std::string>& instances, const std::vector<bool>& hooked) {
   check_replacements(model, records, instances);
   check_ties(model, records, instances);
+  check_layouts(model, records, instances);
+  check_kept(model, records, instances);
   for (size_t i = 0; i < instances.size(); ++i) {
     int64_t kept = 0;
     std::string reason;
@@ -96,7 +112,7 @@ void check_records(const StockModel& model, const std::vector<Record>& records,
       if (kept++ == 0) reason = "'" + model[record.module].fqn + "' stays as it is: " + record.reason;
       return false;
     });
-    if (changes) continue;
+    if (changes || hooked[i]) continue;
     throw usage_error(
         "converter '" + instances[i] + "' changes nothing in this model" +
             (kept ? " (" + std::to_string(kept) + " modules looked at; " + reason + ")" : ""),

@@ -14,9 +14,10 @@ namespace titan::converters {
 ///  - a replacement, and another record that changes or observes a module below it (freezing and
 ///    tying parameters stay legal: they concern the values, which a replacement still receives);
 ///  - a parameter tied twice, to itself, or to one of another shape or type;
-///  - an instance that recorded no change at all.
+///  - a module that one instance both keeps as it is and changes;
+///  - an instance that recorded no change at all and has no hook to work in (`hooked`).
 /// The verdict does not depend on the order of the instances.
 void check_records(const StockModel& model, const std::vector<Record>& records,
-                   const std::vector<std::string>& instances);
+                   const std::vector<std::string>& instances, const std::vector<bool>& hooked);
 
 }  // namespace titan::converters

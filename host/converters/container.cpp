@@ -37,6 +37,12 @@ std::vector<std::string> ModelConvertersContainer::instance_names() const {
   return names;
 }
 
+std::vector<config::ConverterRequest> ModelConvertersContainer::requests() const {
+  std::vector<config::ConverterRequest> requests;
+  for (const Instance& instance : instances_) requests.push_back(instance.request);
+  return requests;
+}
+
 void ModelConvertersContainer::convert(model::Module& root) {
   const StockModel stock(root);
   const std::vector<std::string> names = instance_names();
@@ -48,7 +54,10 @@ void ModelConvertersContainer::convert(model::Module& root) {
         request.instance, i, records);
     instances_[i].converter->convert(recorder);
   }
-  check_records(stock, records, names);
+  std::vector<bool> hooked;
+  for (const Instance& instance : instances_)
+    hooked.push_back(instance.converter->wants_after_init() || instance.converter->wants_post_optimizer_hook());
+  check_records(stock, records, names, hooked);
   for (const Record& record : records)
     if (record.kind == Record::Kind::kKeep && instances_[record.instance].kept_reason.empty())
       instances_[record.instance].kept_reason = stock[record.module].fqn + ": " + record.reason;
@@ -75,9 +84,14 @@ void ModelConvertersContainer::run_hook(model::Module& root, size_t index, HookR
     const bool absent = missing.count(stored_as.empty() ? fqn : stored_as) > 0;
     context.tensors.push_back({name, tensor, version, buffer, absent});
   };
-  for (const auto& named : model::named_parameters(root))
-    add(named.fqn, named.parameter->stored_as, named.parameter->tensor, named.parameter->version,
-        false);
+  for (const auto& named : model::named_parameters(root)) {
+    const model::Parameter& parameter = *named.parameter;
+    add(named.fqn, parameter.stored_as, parameter.tensor, parameter.version, false);
+    // Stock parameters in another layout are still there under their names. Slices are not: they
+    // would be copies, and what a hook writes into those would be lost.
+    for (const model::StockTensor& stock : model::stock_tensors({{parameter.layout, parameter.tensor}}))
+      if (stock.is_view()) add(stock.name(), "", stock.tensor(), parameter.version, false);
+  }
   for (const auto& named : model::named_buffers(root))
     add(named.fqn, named.buffer->stored_as, named.buffer->tensor, 0, true);
 

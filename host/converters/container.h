@@ -39,6 +39,7 @@ class ModelConvertersContainer {
   bool has_hooks() const;
   std::vector<std::string> instance_names() const;
   const std::vector<Record>& records() const { return records_; }
+  std::vector<config::ConverterRequest> requests() const;
   /// "float8: replaces 42 modules, keeps 1 (...)", one line an instance.
   std::vector<std::string> summary() const;
 

@@ -39,6 +39,8 @@ class Recorder {
   void observe(size_t module, std::unique_ptr<model::Observer> observer);
   void add_parameter(size_t module, TensorSpec spec);
   void add_buffer(size_t module, TensorSpec spec);
+  /// Moves stock parameters into one of another layout; the instance must replace the module.
+  void layout(size_t module, LayoutSpec spec);
   void freeze(size_t module, const std::string& parameter);
   void tie(size_t module, const std::string& parameter, size_t other,
            const std::string& other_parameter);
@@ -46,8 +48,11 @@ class Recorder {
 
  private:
   Record& add(Record::Kind kind, size_t module);
+  void require_selected(Record::Kind kind, size_t module) const;
+  std::string stored_name(size_t module, const std::string& name) const;
   void add_tensor(Record::Kind kind, size_t module, TensorSpec spec);
   void require_parameter(size_t module, const std::string& name) const;
+  void require_free_name(size_t module, const std::string& name) const;
 
   const StockModel& model_;
   std::vector<bool> selected_;

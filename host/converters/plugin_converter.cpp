@@ -2,6 +2,8 @@
 
 #include "converters/c_contexts.h"
 #include "converters/plugin_status.h"
+#include "plugins/current_call.h"
+#include "plugins/process_state.h"
 
 namespace titan::converters {
 namespace {
@@ -14,11 +16,13 @@ class PluginConverter final : public ModelConverter {
     titan_create create;
     create.context = &context;
     const ContextScope scope(create);
-    call_plugin(origin_, "create", true, [&] { return table_.create(&create, &instance_); });
+    call_guarded("create", true, [&] { return table_.create(&create, &instance_); });
     created_ = true;
   }
   ~PluginConverter() override {
-    if (table_.destroy && (created_ || !table_.create)) table_.destroy(instance_);
+    if (!table_.destroy || (!created_ && table_.create)) return;
+    const plugins::CurrentCall running(origin_.plugin.c_str(), origin_.path.c_str(), "destroy", "");
+    table_.destroy(instance_);
   }
   PluginConverter(const PluginConverter&) = delete;
   PluginConverter& operator=(const PluginConverter&) = delete;
@@ -28,7 +32,7 @@ class PluginConverter final : public ModelConverter {
     model.recorder = &recorder;
     model.origin = origin_;
     const ContextScope scope(model);
-    call_plugin(origin_, "convert", true, [&] { return table_.convert(instance_, &model); });
+    call_guarded("convert", true, [&] { return table_.convert(instance_, &model); });
   }
   bool wants_after_init() const override { return table_.after_init != nullptr; }
   void after_init(HookContext& context) override { run("after_init", table_.after_init, context); }
@@ -42,7 +46,16 @@ class PluginConverter final : public ModelConverter {
     titan_hook hook;
     hook.context = &context;
     const ContextScope scope(hook);
-    call_plugin(origin_, name, false, [&] { return function(instance_, &hook); });
+    call_guarded(name, false, [&] { return function(instance_, &hook); });
+  }
+  /// These calls are rare enough to look after everything that a plugin must leave as it was.
+  void call_guarded(const char* name, bool refusal, const std::function<titan_status()>& function) {
+    const plugins::ProcessState before;
+    call_plugin(origin_, {name}, refusal, function);
+    const std::string changed = before.restore();
+    if (!changed.empty())
+      throw plugin_error("the plugin changed " + changed + " in " + name + " [T-28]", origin_.text(),
+                         "it must put back what it changes before it returns");
   }
 
   PluginOrigin origin_;

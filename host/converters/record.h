@@ -23,6 +23,20 @@ struct TensorSpec {
   bool reduce_max = false;  ///< buffers
 };
 
+/// Stock parameters that move into one new parameter: their concatenation along `concat_dim`.
+struct LayoutSpec {
+  struct Part {
+    std::string source;   ///< relative to the module: "wq.weight"
+    int64_t slice_dim = -1;  ///< of the source; -1: all of it
+    int64_t slice_start = 0;
+    int64_t slice_length = 0;
+    std::vector<int64_t> permutation;  ///< see model::LayoutPart
+  };
+  std::string name;  ///< of the new parameter, relative to the module
+  int64_t concat_dim = 0;
+  std::vector<Part> parts;
+};
+
 /// A replacement or wrap that, once everything is applied, is told where it sits.
 /// `instance` is the name the added parameters and buffers are stored under.
 class Bindable {
@@ -33,7 +47,7 @@ class Bindable {
 
 /// One recorded change of one module by one instance.
 struct Record {
-  enum class Kind { kReplace, kWrap, kObserve, kParameter, kBuffer, kFreeze, kTie, kKeep };
+  enum class Kind { kReplace, kWrap, kObserve, kParameter, kBuffer, kLayout, kFreeze, kTie, kKeep };
   Kind kind;
   size_t instance;  ///< position in model.converters
   size_t module;    ///< index in the stock model
@@ -41,6 +55,7 @@ struct Record {
   std::unique_ptr<model::Wrap> wrap;
   std::unique_ptr<model::Observer> observer;
   TensorSpec tensor;           ///< kParameter, kBuffer
+  LayoutSpec layout;           ///< kLayout
   std::string parameter;       ///< kFreeze, kTie: relative name
   size_t other_module = 0;     ///< kTie
   std::string other_parameter;  ///< kTie

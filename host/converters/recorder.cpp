@@ -3,12 +3,24 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "converters/model_converter.h"
+#include "model/kinds.h"
 
 namespace titan::converters {
 namespace {
 
 std::string where_of(const std::string& instance, const StockModule& module) {
   return "converter '" + instance + "', module '" + module.fqn + "'";
+}
+
+/// Dot-separated segments of [a-z0-9_]+, at most 128 bytes.
+bool legal_tensor_name(const std::string& name) {
+  const auto legal = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+  bool in_segment = false;
+  for (const char c : name) {
+    if (c == '.' ? !in_segment : !legal(c)) return false;
+    in_segment = c != '.';
+  }
+  return in_segment && name.size() <= 128;
 }
 
 }  // namespace
@@ -20,6 +32,7 @@ std::string_view to_string(Record::Kind kind) {
     case Record::Kind::kObserve: return "observe";
     case Record::Kind::kParameter: return "add parameter";
     case Record::Kind::kBuffer: return "add buffer";
+    case Record::Kind::kLayout: return "lay out";
     case Record::Kind::kFreeze: return "freeze";
     case Record::Kind::kTie: return "tie";
     case Record::Kind::kKeep: return "keep";
@@ -35,7 +48,7 @@ Recorder::Recorder(const StockModel& model, std::vector<bool> selected, std::str
       instance_index_(instance_index),
       records_(records) {}
 
-Record& Recorder::add(Record::Kind kind, size_t module) {
+void Recorder::require_selected(Record::Kind kind, size_t module) const {
   if (module >= model_.size())
     throw usage_error("module number " + std::to_string(module) + " does not exist; the model has " +
                           std::to_string(model_.size()),
@@ -46,6 +59,11 @@ Record& Recorder::add(Record::Kind kind, size_t module) {
                       where_of(instance_, model_[module]),
                       "widen include or exclude of '" + instance_ +
                           "', or ask the converter's author to honour the selection");
+}
+
+/// Everything is checked before: what is refused must leave no record.
+Record& Recorder::add(Record::Kind kind, size_t module) {
+  require_selected(kind, module);
   Record& record = records_.emplace_back();
   record.kind = kind;
   record.instance = instance_index_;
@@ -65,29 +83,46 @@ void Recorder::observe(size_t module, std::unique_ptr<model::Observer> observer)
   add(Record::Kind::kObserve, module).observer = std::move(observer);
 }
 
-void Recorder::add_tensor(Record::Kind kind, size_t module, TensorSpec spec) {
-  const auto legal = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
-  };
-  if (module < model_.size()) {
-    const std::string where = where_of(instance_, model_[module]);
-    if (spec.name.empty() || !std::all_of(spec.name.begin(), spec.name.end(), legal))
-      throw usage_error("the name '" + spec.name + "' of an added tensor is not [a-z0-9_.]+", where,
+void Recorder::require_free_name(size_t module, const std::string& name) const {
+  const std::string where = where_of(instance_, model_[module]);
+  if (!legal_tensor_name(name))
+    throw usage_error("the name '" + name.substr(0, 200) + "' of an added tensor is not [a-z0-9_]+(.[a-z0-9_]+)*, "
+                          "at most 128 bytes",
+                      where, "rename it in the converter");
+  for (const StockParameter& parameter : model_[module].parameters)
+    if (parameter.name == name)
+      throw usage_error("the added tensor '" + name + "' has the name of a stock parameter", where,
                         "rename it in the converter");
-    for (int64_t size : spec.shape)
-      if (size < 0)
-        throw usage_error("tensor '" + spec.name + "' has a negative dimension", where,
-                          "correct the shape in the converter");
-    for (const StockParameter& parameter : model_[module].parameters)
-      if (parameter.name == spec.name)
-        throw usage_error("the added tensor '" + spec.name + "' has the name of a stock parameter",
-                          where, "rename it in the converter");
-    for (const Record& record : records_)
-      if (record.instance == instance_index_ && record.module == module &&
-          (record.kind == Record::Kind::kParameter || record.kind == Record::Kind::kBuffer) &&
-          record.tensor.name == spec.name)
-        throw usage_error("the tensor '" + spec.name + "' is added twice", where,
-                          "add it once, or rename one");
+  std::vector<std::string_view> taken_by_kind = {"y"};
+  if (const model::Kind* kind = model::find_kind(model_[module].kind))
+    for (const model::KindInput& input : kind->inputs) taken_by_kind.push_back(input.name);
+  if (std::find(taken_by_kind.begin(), taken_by_kind.end(), name) != taken_by_kind.end())
+    throw usage_error("the added tensor '" + name + "' has the name of an input or output of a " +
+                          model_[module].kind,
+                      where, "rename it in the converter");
+  // On disk the module's name goes before: "b.c" of module "a" is "c" of module "a.b".
+  const std::string stored = stored_name(module, name);
+  for (const Record& record : records_) {
+    if (record.instance != instance_index_) continue;
+    const std::string& taken = record.kind == Record::Kind::kLayout ? record.layout.name : record.tensor.name;
+    if (!taken.empty() && stored_name(record.module, taken) == stored)
+      throw usage_error("the tensor '" + stored + "' is added twice", where, "add it once, or rename one");
+  }
+}
+
+std::string Recorder::stored_name(size_t module, const std::string& name) const {
+  const std::string& fqn = model_[module].fqn;
+  return fqn.empty() ? name : fqn + "." + name;
+}
+
+void Recorder::add_tensor(Record::Kind kind, size_t module, TensorSpec spec) {
+  if (module < model_.size()) {
+    require_free_name(module, spec.name);
+    int64_t bytes = static_cast<int64_t>(c10::elementSize(spec.dtype));
+    for (const int64_t size : spec.shape)
+      if (size < 0 || __builtin_mul_overflow(bytes, size, &bytes))
+        throw usage_error("tensor '" + spec.name + "' has a negative dimension, or more bytes than can be counted",
+                          where_of(instance_, model_[module]), "correct the shape in the converter");
     if (spec.init.kind == model::InitRule::Kind::kCopy) require_parameter(module, spec.init.source);
   }
   add(kind, module).tensor = std::move(spec);
@@ -112,23 +147,33 @@ void Recorder::require_parameter(size_t module, const std::string& name) const {
                     did_you_mean(name, names) + "parameters are named relative to the module");
 }
 
+void Recorder::layout(size_t module, LayoutSpec spec) {
+  if (module < model_.size()) {
+    require_free_name(module, spec.name);
+    if (spec.parts.empty())
+      throw usage_error("the layout '" + spec.name + "' has no parts",
+                        where_of(instance_, model_[module]), "name the stock parameters it holds");
+    for (const LayoutSpec::Part& part : spec.parts) require_parameter(module, part.source);
+  }
+  add(Record::Kind::kLayout, module).layout = std::move(spec);
+}
+
 void Recorder::freeze(size_t module, const std::string& parameter) {
-  Record& record = add(Record::Kind::kFreeze, module);
-  record.parameter = parameter;
+  require_selected(Record::Kind::kFreeze, module);
   require_parameter(module, parameter);
+  add(Record::Kind::kFreeze, module).parameter = parameter;
 }
 
 void Recorder::tie(size_t module, const std::string& parameter, size_t other,
                    const std::string& other_parameter) {
+  require_selected(Record::Kind::kTie, module);
+  require_selected(Record::Kind::kTie, other);
+  require_parameter(module, parameter);
+  require_parameter(other, other_parameter);
   Record& record = add(Record::Kind::kTie, module);
   record.parameter = parameter;
   record.other_module = other;
   record.other_parameter = other_parameter;
-  if (other >= model_.size())
-    throw usage_error("tie: module number " + std::to_string(other) + " does not exist",
-                      where_of(instance_, model_[module]), "this is a defect of the converter");
-  require_parameter(module, parameter);
-  require_parameter(other, other_parameter);
 }
 
 void Recorder::keep(size_t module, std::string reason) {

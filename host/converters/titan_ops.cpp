@@ -5,6 +5,8 @@
 #include <ATen/Functions.h>
 #include <torch/library.h>
 
+#include "model/rope.h"
+
 namespace {
 
 at::Tensor add(const at::Tensor& a, const at::Tensor& b, double alpha) { return at::add(a, b, alpha); }
@@ -20,5 +22,6 @@ TORCH_LIBRARY(titan, library) {
   library.def("add_scalar(Tensor a, float value) -> Tensor", add_scalar);
   library.def("mul_scalar(Tensor a, float factor) -> Tensor", mul_scalar);
   library.def("clamp(Tensor a, float min, float max) -> Tensor", clamp);
+  library.def("apply_rope(Tensor x, Tensor rope) -> Tensor", titan::model::apply_rope);
   library.def("pow_scalar(Tensor a, float exponent) -> Tensor", pow_scalar);
 }

@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/log.h"
 
 namespace titan::data {
 namespace fs = std::filesystem;
@@ -14,16 +15,24 @@ namespace {
 /// reported when it is opened, not passed over).
 std::vector<fs::path> text_files_of(const fs::path& folder) {
   std::vector<fs::path> files;
+  int64_t passed_over = 0;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
-    if (it->path().extension() == ".txt" && !it->is_directory(ignored)) files.push_back(it->path());
+    if (it->path().extension() == ".txt" && !it->is_directory(ignored))
+      files.push_back(it->path());
+    else
+      ++passed_over;
   }
   if (error)
     throw data_error(
         "the text folder '" + folder.string() + "' cannot be listed: " + error.message(),
         folder.string(), "give this user read permission for the folder");
   std::sort(files.begin(), files.end());
+  if (passed_over > 0 && !files.empty())
+    log_warning("text folder " + folder.string() + ": " + std::to_string(files.size()) +
+                " files end in .txt and are read, " + std::to_string(passed_over) +
+                " other entries (folders too) are passed over");
   return files;
 }
 

@@ -198,8 +198,24 @@ void materialize(Module& root, at::Device device, uint64_t seed) {
                         const at::Tensor& handle) {
     put_under_handle(handle, values(fqn, key, rule, handle).to(device, handle.scalar_type()));
   };
-  for (const auto& [fqn, parameter, module] : named_parameters(root))
-    fill(fqn, parameter->init_key, parameter->init, parameter->tensor);
+  // A parameter in another layout is filled piece by piece, so that fresh weights do not change.
+  const auto fill_layout = [&](const Parameter& parameter) {
+    const at::Tensor real = at::empty(parameter.tensor.sizes(),
+                                      at::TensorOptions().dtype(parameter.tensor.scalar_type()));
+    for (const LayoutPart& part : parameter.layout) {
+      at::Tensor value = draw(part.init, part.source_shape, seed, part.init_key);
+      if (part.slice_dim >= 0)
+        value = value.narrow(part.slice_dim, part.slice_start, part.slice_length);
+      part.view_in(real).copy_(value);
+    }
+    put_under_handle(parameter.tensor, real.to(device));
+  };
+  for (const auto& [fqn, parameter, module] : named_parameters(root)) {
+    if (parameter->layout.empty())
+      fill(fqn, parameter->init_key, parameter->init, parameter->tensor);
+    else
+      fill_layout(*parameter);
+  }
   for (const auto& [fqn, buffer, module] : named_buffers(root))
     fill(fqn, fqn, buffer->init, buffer->tensor);
 }

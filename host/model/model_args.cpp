@@ -11,7 +11,7 @@ namespace {
 void require_args(bool holds, const std::string& key, const std::string& found,
                   const std::string& rule) {
   if (!holds)
-    throw usage_error("model." + key + " is " + found, "model." + key, "it must be " + rule);
+    throw usage_error("model.args." + key + " is " + found, "model.args." + key, "it must be " + rule);
 }
 
 void require_positive(int64_t value, const std::string& key) {
@@ -43,21 +43,21 @@ void ModelArgs::validate() const {
   require_positive(norm_eps, "norm_eps");
   require_positive(rope_theta, "rope_theta");
   if (ffn_dim_multiplier) require_positive(*ffn_dim_multiplier, "ffn_dim_multiplier");
-  require_positive(rope_scaling.factor, "rope_scaling.factor");
-  require_positive(rope_scaling.low_freq_factor, "rope_scaling.low_freq_factor");
+  require_positive(rope_scaling.factor, "rope_scaling_factor");
+  require_positive(rope_scaling.low_freq_factor, "rope_low_freq_factor");
   require_positive(rope_scaling.original_max_position_embeddings,
-                   "rope_scaling.original_max_position_embeddings");
+                   "rope_original_max_position_embeddings");
   require_args(rope_scaling.high_freq_factor > rope_scaling.low_freq_factor,
-               "rope_scaling.high_freq_factor", std::to_string(rope_scaling.high_freq_factor),
-               "above rope_scaling.low_freq_factor (" +
+               "rope_high_freq_factor", std::to_string(rope_scaling.high_freq_factor),
+               "above model.args.rope_low_freq_factor (" +
                    std::to_string(rope_scaling.low_freq_factor) + ")");
   require_args(dim % n_heads == 0, "dim", std::to_string(dim),
-               "a multiple of model.n_heads (" + std::to_string(n_heads) + ")");
+               "a multiple of model.args.n_heads (" + std::to_string(n_heads) + ")");
   require_args(head_dim() % 2 == 0, "dim", std::to_string(dim),
                "such that dim / n_heads (" + std::to_string(head_dim()) +
                    ") is even: rotary positions turn pairs");
   require_args(n_heads % kv_heads() == 0, "n_kv_heads", std::to_string(kv_heads()),
-               "a divisor of model.n_heads (" + std::to_string(n_heads) + ")");
+               "a divisor of model.args.n_heads (" + std::to_string(n_heads) + ")");
   require_args(ffn_hidden_dim() > 0, "ffn_dim_multiplier", "so small that nothing is left",
                "large enough for a feed-forward width of at least 1");
 }

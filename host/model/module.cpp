@@ -113,6 +113,12 @@ void Module::attach_buffer(std::string name, std::shared_ptr<Buffer> buffer) {
   buffers_.push_back({std::move(name), std::move(buffer)});
 }
 
+void Module::detach_parameter(std::string_view name) {
+  const auto same = [&](const OwnParameter& own) { return own.name == name; };
+  if (std::erase_if(parameters_, same) == 0)
+    throw internal_error("no parameter '" + std::string(name) + "'", describe(*this));
+}
+
 void Module::set_replacement(std::unique_ptr<Replacement> replacement) {
   if (replacement_) throw internal_error("replaced twice", describe(*this));
   replacement_ = std::move(replacement);

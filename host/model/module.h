@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/init_rule.h"
+#include "model/layout.h"
 
 namespace titan::model {
 
@@ -38,6 +39,8 @@ struct Parameter {
   std::string init_key;  ///< keys its generator: the name it was first declared under
   /// Name in checkpoints when it is not the fqn: `<instance>/<fqn>.<name>` for added parameters.
   std::string stored_as;
+  /// Stock parameters that this one stands for; in files they have their own names and shapes.
+  std::vector<LayoutPart> layout = {};
   uint64_t version = 0;  ///< raised by optimizer step, load and (later) unshard
 };
 
@@ -138,6 +141,8 @@ class Module {
   /// Adds what a converter declared; the name must be free.
   void attach_parameter(std::string name, std::shared_ptr<Parameter> parameter);
   void attach_buffer(std::string name, std::shared_ptr<Buffer> buffer);
+  /// Takes out an own parameter that now lives on inside another one.
+  void detach_parameter(std::string_view name);
 
   void set_replacement(std::unique_ptr<Replacement> replacement);
   void add_wrap(std::unique_ptr<Wrap> wrap);

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/suggest.h"
-#include "plugins/printable.h"
+#include "base/printable.h"
 
 namespace titan::plugins {
 namespace {

@@ -5,7 +5,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "plugins/printable.h"
+#include "base/printable.h"
+#include "plugins/plugin_name.h"
 
 namespace titan::plugins {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "plugins/printable.h"
+#include "base/printable.h"
 
 namespace titan::plugins {
 namespace {
@@ -13,6 +13,7 @@ namespace {
 struct ErrorSlot {
   std::string message;
   std::string hint;
+  bool by_host = false;
 };
 
 ErrorSlot& error_slot() {
@@ -33,9 +34,12 @@ bool known_status(titan_status status) { return status >= TITAN_OK && status <= 
 
 }  // namespace
 
-titan_status set_error(titan_status status, titan_string message, titan_string hint) noexcept {
+namespace {
+
+titan_status fill_slot(titan_status status, titan_string message, titan_string hint, bool by_host) noexcept {
   try {
     ErrorSlot& slot = error_slot();
+    slot.by_host = by_host;
     slot.message = slot_text(message);
     slot.hint = slot_text(hint);
   } catch (const std::exception&) {
@@ -44,9 +48,20 @@ titan_status set_error(titan_status status, titan_string message, titan_string h
   return status;
 }
 
+}  // namespace
+
+titan_status set_error(titan_status status, titan_string message, titan_string hint) noexcept {
+  return fill_slot(status, message, hint, false);
+}
+
+titan_status set_host_error(titan_status status, titan_string message, titan_string hint) noexcept {
+  return fill_slot(status, message, hint, true);
+}
+
 void clear_error() noexcept {
   error_slot().message.clear();
   error_slot().hint.clear();
+  error_slot().by_host = false;
 }
 
 TakenError take_error(titan_status returned) {
@@ -54,6 +69,7 @@ TakenError take_error(titan_status returned) {
   ErrorSlot& slot = error_slot();
   taken.message = std::exchange(slot.message, {});
   taken.hint = std::exchange(slot.hint, {});
+  taken.by_host = std::exchange(slot.by_host, false);
   if (returned == TITAN_OK) return {};
   taken.status = known_status(returned) ? returned : TITAN_INTERNAL;
   if (taken.message.empty()) {
@@ -61,8 +77,10 @@ TakenError take_error(titan_status returned) {
                     ") without saying why, which is a defect of the plugin";
     taken.hint = "report it to the plugin's author: set_error goes before every failing return";
     taken.rule = Rule::kErrorText;
+    taken.by_host = false;
   } else if (taken.hint.empty()) {
-    taken.hint = "see the plugin's documentation";
+    taken.hint = taken.by_host ? "this is a defect of the plugin: report it to its author"
+                               : "see the plugin's documentation, or report it to its author";
   }
   return taken;
 }

@@ -14,11 +14,15 @@ struct TakenError {
   std::string message;             ///< never empty if the status is not TITAN_OK
   std::string hint;                ///< never empty if the status is not TITAN_OK
   Rule rule = Rule::kNone;         ///< kErrorText: the plugin failed without saying why
+  bool by_host = false;            ///< a function of the host refused the plugin's call of it
 };
 
 /// [any-thread] For slot 0 of the host table. Copies both texts, made printable and at most 4 KiB;
 /// never throws. Returns `status`.
 titan_status set_error(titan_status status, titan_string message, titan_string hint) noexcept;
+
+/// The same for functions of the host: what the plugin did wrong. Both texts as above.
+titan_status set_host_error(titan_status status, titan_string message, titan_string hint) noexcept;
 
 /// Empties the slot of this thread; to be called before a plugin is called.
 void clear_error() noexcept;

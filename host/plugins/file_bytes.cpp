@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "plugins/printable.h"
+#include "base/printable.h"
 
 namespace titan::plugins {
 namespace {

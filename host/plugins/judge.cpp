@@ -12,7 +12,7 @@
 #include "base/suggest.h"
 #include "plugins/elf_file.h"
 #include "plugins/note_bytes.h"
-#include "plugins/printable.h"
+#include "base/printable.h"
 #include "plugins/torch_symbols.h"
 
 namespace titan::plugins {
@@ -151,19 +151,29 @@ void note_gate(const NoteBytes& note, int64_t host_level,
   refuse("has a titan note with an error: " + parsed.problem, parsed.hint, parsed.rule);
 }
 
-void torch_gate(const ElfFile& elf, const PluginDescription& plugin,
-                const std::string& host_torch) {
+/// Tier exact: C++ symbols of LibTorch mean the same only in the very build they came from.
+void exact_gate(const PluginDescription& plugin, const std::string& symbol, const std::string& host_build) {
+  if (plugin.torch_build.empty())
+    refuse("needs the C++ interface of LibTorch" + (symbol.empty() ? "" : " (" + printable(symbol, 120) + ")") +
+               " and has no note that says of which build",
+           "build it with titan_add_plugin(... TORCH_EXACT), or port it to torch/csrc/stable (tier stable)",
+           Rule::kNoLibTorch);
+  if (plugin.torch_build != host_build)
+    refuse("was built for LibTorch " + printable(plugin.torch_build, 128) + " exactly, this titan runs on " +
+               (host_build.empty() ? "an unknown one" : host_build),
+           "build it against the LibTorch of this titan, or port it to torch/csrc/stable (tier stable), which "
+           "holds across versions",
+           Rule::kNoLibTorch);
+}
+
+void torch_gate(const ElfFile& elf, const PluginDescription& plugin, const JudgeOptions& options) {
+  const std::string& host_torch = options.torch_version;
   for (const std::string_view library : elf.needed)
     if (is_torch_library(library))
       refuse("links LibTorch (" + printable(library, 80) + "), which ties it to one version",
              "link Titan::SDK only; titan brings LibTorch along", Rule::kNoLibTorch);
   const TorchSymbols symbols = torch_symbols(elf);
-  if (plugin.tier == Tier::kExact)
-    refuse(std::string("needs the C++ interface of LibTorch (tier exact") +
-               (symbols.cpp.empty() ? "" : ", for example " + printable(symbols.cpp, 120)) +
-               "), which this version of titan does not load",
-           "port it to torch/csrc/stable (tier stable) or to DLPack views (tier none)",
-           Rule::kNoLibTorch);
+  if (plugin.tier == Tier::kExact) return exact_gate(plugin, std::string(symbols.cpp), options.torch_build);
   if (!symbols.cpp.empty())
     refuse("says tier " + std::string(tier_name(plugin.tier)) + " but needs the C++ symbol " +
                printable(symbols.cpp, 120) + " of LibTorch",
@@ -236,7 +246,7 @@ JudgedPlugin Judge::judge(const std::filesystem::path& path) {
       note_gate(note, options_.host_level, result.description);
       entry_gate(elf, true);
     }
-    torch_gate(elf, *result.description, options_.torch_version);
+    torch_gate(elf, *result.description, options_);
     version_gate(elf, machine_);
   } catch (const GateStop& stop) {
     result.verdict.outcome = stop.outcome;

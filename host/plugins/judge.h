@@ -36,6 +36,7 @@ struct Verdict {
 struct JudgeOptions {
   int64_t host_level = 0;  ///< API level of the host; 0: the level of the SDK this was built with
   std::string torch_version;  ///< "2.11.0"; empty: torch_min of plugins is not compared
+  std::string torch_build;    ///< see TitanTorchBuild.cmake; empty: no plugin of tier exact is loaded
   bool strict = false;        ///< plugins.policy: strict
 };
 

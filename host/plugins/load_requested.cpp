@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "plugins/printable.h"
+#include "base/printable.h"
 
 namespace titan::plugins {
 namespace {

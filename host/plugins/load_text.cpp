@@ -1,7 +1,7 @@
 /// Known texts of glibc's loader; unknown ones are passed on as they are.
 #include "plugins/load_text.h"
 
-#include "plugins/printable.h"
+#include "base/printable.h"
 
 namespace titan::plugins {
 namespace {

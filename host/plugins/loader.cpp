@@ -17,10 +17,12 @@
 #include <utility>
 
 #include "base/error.h"
+#include "plugins/current_call.h"
 #include "plugins/error_slot.h"
 #include "plugins/load_text.h"
 #include "plugins/mapping.h"
-#include "plugins/printable.h"
+#include "base/printable.h"
+#include "plugins/process_state.h"
 #include "plugins/registrar.h"
 #include "plugins/sha256.h"
 
@@ -157,6 +159,10 @@ LoadedPlugin load_once(const JudgedPlugin& judged, const titan_host& host, Libra
   plugin.path = judged.path;
   plugin.sha256 = sha256_hex(read_bytes(file, judged.path));
 
+  // Constructors of the file run in dlopen: what they change is found out too.
+  const ProcessState before;
+  const std::string name = judged.description ? judged.description->name : "", path = printable(judged.path.native());
+  const CurrentCall loading(name.c_str(), path.c_str(), "loading", "");
   boost::dll::shared_library& library = store.libraries.emplace_back(open_library(judged));
   if (!library.has("register_converters"))
     throw load_error(judged, "exports no register_converters", "declare it extern \"C\"",
@@ -183,6 +189,9 @@ LoadedPlugin load_once(const JudgedPlugin& judged, const titan_host& host, Libra
   } else {
     plugin.description = learn_description(judged, registered);
   }
+  if (const std::string changed = before.restore(); !changed.empty())
+    throw load_error(judged, "changes " + changed + " of the process while it is loaded",
+                     "take it out of static constructors and register_converters", Rule::kNoExceptions);
   compare_with_note(judged, plugin.description, registered.converters);
   plugin.converters = registered.converters;
   return plugin;

@@ -6,7 +6,8 @@
 
 #include "plugins/note_bytes.h"
 #include "plugins/note_json.h"
-#include "plugins/printable.h"
+#include "base/printable.h"
+#include "plugins/plugin_name.h"
 
 namespace titan::plugins {
 namespace {
@@ -156,7 +157,7 @@ config::ConverterSchema parse_converter(const NoteValue& value, bool strict) {
 void parse_body(const NoteValue& note, bool strict, PluginDescription& out) {
   if (strict)
     note.only_members({"name", "version", "license", "homepage", "vendor", "api_min", "api_built",
-                       "tier", "torch_min", "converters"});
+                       "tier", "torch_min", "torch_build", "converters"});
   out.license = optional_line(note, "license", 256);
   out.vendor = optional_line(note, "vendor", 256);
   out.tier = parse_tier(note.member("tier"));
@@ -166,6 +167,12 @@ void parse_body(const NoteValue& note, bool strict, PluginDescription& out) {
       note.member("torch_min")
           .fail("\"" + out.torch_min + "\" is not a LibTorch version", "write it as \"2.10\"");
   }
+  if (note.has("torch_build")) out.torch_build = note.member("torch_build").line(128);
+  if (out.tier == Tier::kExact && out.torch_build.empty())
+    note.fail("the tier is exact, but the member \"torch_build\" is missing",
+              "build it with titan_add_plugin(... TORCH_EXACT), which writes it");
+  if (out.tier != Tier::kExact && !out.torch_build.empty())
+    note.member("torch_build").fail("is only for tier exact", "leave it out");
   const NoteValue list = note.member("converters");
   list.need_array(kMaxConverters);
   if (list.json.empty())

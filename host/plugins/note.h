@@ -23,6 +23,7 @@ struct PluginDescription {
   int64_t api_built = 0;  ///< the level of the headers it was compiled with
   Tier tier = Tier::kNone;
   std::string torch_min;                            ///< "2.10"; empty: any
+  std::string torch_build;                          ///< tier exact: the one LibTorch it fits
   std::vector<config::ConverterSchema> converters;  ///< origin is left to whoever knows the file
   std::string note;  ///< the note's bytes; empty: the plugin has none
 };

@@ -6,7 +6,8 @@
 
 #include "base/suggest.h"
 #include "plugins/note_json.h"
-#include "plugins/printable.h"
+#include "base/printable.h"
+#include "plugins/plugin_name.h"
 
 namespace titan::plugins {
 namespace {

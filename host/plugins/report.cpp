@@ -6,7 +6,7 @@
 
 #include "base/suggest.h"
 #include "base/table.h"
-#include "plugins/printable.h"
+#include "base/printable.h"
 
 namespace titan::plugins {
 namespace {
@@ -70,6 +70,7 @@ ReportJson plugin_json(const JudgedPlugin& judged) {
   out["api_built"] = plugin.api_built;
   out["tier"] = tier_name(plugin.tier);
   out["torch_min"] = plugin.torch_min;
+  if (!plugin.torch_build.empty()) out["torch_build"] = plugin.torch_build;
   out["converters"] = ReportJson::array();
   for (const config::ConverterSchema& converter : plugin.converters) {
     ReportJson item{{"name", converter.name}, {"summary", converter.summary}};
@@ -187,6 +188,7 @@ std::string inspect_text(const JudgedPlugin& judged) {
     row("tier",
         std::string(tier_name(plugin.tier)) + (judged.has_note() ? "" : " (told by its symbols)"));
     row("LibTorch", plugin.torch_min.empty() ? "" : plugin.torch_min + " or newer");
+    row("built for", plugin.torch_build.empty() ? "" : "LibTorch " + plugin.torch_build + " exactly");
     if (!judged.has_note()) row("note", "none: its converters are told by loading it");
   }
   std::string needs;

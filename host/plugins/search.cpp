@@ -8,12 +8,13 @@
 #include <cerrno>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "base/error.h"
-#include "plugins/printable.h"
+#include "base/printable.h"
 
 namespace titan::plugins {
 namespace {
@@ -35,12 +36,15 @@ class SearchWalk {
   void add_file(const fs::path& file, Origin origin);
 
   SearchResult result_;
+  std::set<fs::path> seen_paths_;
   std::map<std::pair<dev_t, ino_t>, size_t> seen_files_;
   std::map<std::pair<dev_t, ino_t>, bool> seen_folders_;
 };
 
 void SearchWalk::add(const fs::path& path, Origin origin, bool may_be_missing) {
   const std::string shown = printable(path.native());
+  // Naming a place twice changes nothing: the first one counts.
+  if (!seen_paths_.insert(path).second) return;
   result_.searched.push_back(shown + " (" + origin_name(origin) + ")");
   struct stat found {};
   if (stat(path.c_str(), &found) != 0) {

@@ -5,7 +5,7 @@
 
 #include <system_error>
 
-#include "plugins/printable.h"
+#include "base/printable.h"
 
 namespace titan::plugins {
 namespace {

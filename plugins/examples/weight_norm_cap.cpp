@@ -2,8 +2,7 @@
 /// COLT 2005). After every optimizer step, and once after init or load, each row of the selected
 /// linear layers' weights is scaled down to at most `max_norm`.
 ///
-/// convert() records an observer that does nothing but mark the layers as concerned, so that a
-/// selection without linear layers is an error and not a silent no-op.
+/// It records no change of the model: a hook is work enough.
 #include <titan/titan_sdk.hpp>
 
 #include <cmath>
@@ -15,20 +14,14 @@ namespace {
 
 using namespace titan::sdk;  // NOLINT: a plugin is one file with hidden symbols
 
-class Mark final : public Observer {
- public:
-  void observe(const Call&) override {}
-};
-
 class WeightNormCap {
  public:
   explicit WeightNormCap(const Create& create) : max_norm_(create.option<double>("max_norm")) {}
 
   void convert(const Model& model) {
-    for (const Module& module : model.modules("linear")) {
-      module.observe(std::make_unique<Mark>());
-      weights_.insert(module.fqn() + ".weight");
-    }
+    for (const Module& module : model.modules("linear")) weights_.insert(module.fqn() + ".weight");
+    if (weights_.empty())
+      throw Error(TITAN_INVALID_ARGUMENT, "no linear layer is selected", "widen include or exclude");
   }
 
   void post_optimizer_hook(const Hook& hook) const {

@@ -1,13 +1,17 @@
-# titan_add_plugin(NAME SOURCES... [METADATA plugin.json] [TORCH_STABLE] [LIBRARIES...] [OUTPUT_DIRECTORY dir])
+# titan_add_plugin(NAME SOURCES... [METADATA plugin.json] [TORCH_STABLE | TORCH_EXACT] [LIBRARIES...] [OUTPUT_DIRECTORY dir])
 #
 # Builds NAME.so the way the contract asks: hidden symbols, one exported function, no LibTorch among
 # its needs, no executable stack. METADATA is checked and turned into the header <titan_note.h>, which
 # the source that defines register_converters includes in place of TITAN_NOTE("...").
+# TORCH_EXACT (tier exact) gives all headers of LibTorch and writes into the note which build they are
+# of ("torch_build"): only a titan on that very build loads the plugin.
 # TORCH_STABLE adds the include folder of torch's stable headers (tier stable): Torch_INCLUDE or the
 # variable TITAN_TORCH_INCLUDE_DIR must name it.
 
+include(${CMAKE_CURRENT_LIST_DIR}/TitanTorchBuild.cmake)
+
 function(titan_add_plugin name)
-  cmake_parse_arguments(ARG "TORCH_STABLE" "METADATA;OUTPUT_DIRECTORY" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH_STABLE;TORCH_EXACT" "METADATA;OUTPUT_DIRECTORY" "SOURCES;LIBRARIES" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "titan_add_plugin(${name}): unknown arguments ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -23,10 +27,17 @@ function(titan_add_plugin name)
     -Wl,--version-script,${CMAKE_CURRENT_FUNCTION_LIST_DIR}/titan_plugin.version
     -Wl,--exclude-libs,ALL -Wl,-z,noexecstack -Wl,--as-needed)
   set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/titan_plugin.version)
-  if(ARG_TORCH_STABLE)
-    if(NOT TITAN_TORCH_INCLUDE_DIR)
-      message(FATAL_ERROR "titan_add_plugin(${name} TORCH_STABLE): set TITAN_TORCH_INCLUDE_DIR to LibTorch's include/")
-    endif()
+  set(_torch_build "")
+  if((ARG_TORCH_STABLE OR ARG_TORCH_EXACT) AND NOT TITAN_TORCH_INCLUDE_DIR)
+    message(FATAL_ERROR "titan_add_plugin(${name}): set TITAN_TORCH_INCLUDE_DIR to LibTorch's include/")
+  endif()
+  if(ARG_TORCH_EXACT)
+    titan_torch_build(${TITAN_TORCH_INCLUDE_DIR} _torch_build)
+    # The symbols come from the titan that loads it; linking LibTorch would bring a second one.
+    target_include_directories(${name} SYSTEM PRIVATE
+      ${TITAN_TORCH_INCLUDE_DIR} ${TITAN_TORCH_INCLUDE_DIR}/torch/csrc/api/include)
+    target_compile_definitions(${name} PRIVATE FMT_HEADER_ONLY=1)
+  elseif(ARG_TORCH_STABLE)
     target_include_directories(${name} SYSTEM PRIVATE ${TITAN_TORCH_INCLUDE_DIR})
     # The oldest LibTorch the plugin runs on; newer functions of the headers are not declared.
     target_compile_definitions(${name} PRIVATE TORCH_TARGET_VERSION=0x020a000000000000)
@@ -38,7 +49,7 @@ function(titan_add_plugin name)
     set(_dir ${CMAKE_CURRENT_BINARY_DIR}/${name}_note)
     set(_header ${_dir}/titan_note.h)
     add_custom_command(OUTPUT ${_header}
-      COMMAND ${CMAKE_COMMAND} -DJSON=${_json} -DHEADER=${_header} -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/TitanMakeNote.cmake
+      COMMAND ${CMAKE_COMMAND} -DJSON=${_json} -DHEADER=${_header} "-DTORCH_BUILD=${_torch_build}" -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/TitanMakeNote.cmake
       DEPENDS ${_json} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/TitanMakeNote.cmake VERBATIM)
     target_sources(${name} PRIVATE ${_header})
     target_include_directories(${name} PRIVATE ${_dir})

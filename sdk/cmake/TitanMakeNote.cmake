@@ -1,4 +1,4 @@
-# cmake -DJSON=plugin.json -DHEADER=titan_note.h -P TitanMakeNote.cmake
+# cmake -DJSON=plugin.json -DHEADER=titan_note.h [-DTORCH_BUILD=text] -P TitanMakeNote.cmake
 # Checks that the metadata is one JSON object with the mandatory members and writes it as a header
 # that defines the ELF note. Bytes, not a string literal: C limits literals to 4095 characters.
 cmake_minimum_required(VERSION 3.19)
@@ -9,6 +9,11 @@ foreach(_member name version api_min api_built tier converters)
     message(FATAL_ERROR "${JSON}: ${_error} (member \"${_member}\" is mandatory)")
   endif()
 endforeach()
+if(TORCH_BUILD)
+  string(JSON _text SET "${_text}" torch_build "\"${TORCH_BUILD}\"")
+  set(JSON ${HEADER}.json)
+  file(WRITE ${JSON} "${_text}")
+endif()
 file(READ ${JSON} _hex HEX)
 string(LENGTH "${_hex}" _digits)
 math(EXPR _size "${_digits} / 2")

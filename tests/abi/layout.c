@@ -76,6 +76,21 @@ FIELD(titan_init_rule, a, 8, 8);
 FIELD(titan_init_rule, b, 16, 8);
 FIELD(titan_init_rule, source, 24, 16);
 
+SIZE(titan_layout_part, 48);
+FIELD(titan_layout_part, struct_size, 0, 4);
+FIELD(titan_layout_part, slice_dim, 4, 4);
+FIELD(titan_layout_part, source, 8, 16);
+FIELD(titan_layout_part, slice_start, 24, 8);
+FIELD(titan_layout_part, slice_length, 32, 8);
+FIELD(titan_layout_part, permutation, 40, 8);
+
+SIZE(titan_layout, 40);
+FIELD(titan_layout, struct_size, 0, 4);
+FIELD(titan_layout, concat_dim, 4, 4);
+FIELD(titan_layout, name, 8, 16);
+FIELD(titan_layout, parts, 24, 8);
+FIELD(titan_layout, part_count, 32, 8);
+
 SIZE(titan_tensor_spec, 48);
 FIELD(titan_tensor_spec, struct_size, 0, 4);
 FIELD(titan_tensor_spec, flags, 4, 4);
@@ -150,7 +165,7 @@ FIELD(titan_converter, after_init, 40, 8);
 FIELD(titan_converter, post_optimizer_hook, 48, 8);
 FIELD(titan_converter, destroy, 56, 8);
 
-SIZE(titan_host, 352);
+SIZE(titan_host, 360);
 FIELD(titan_host, struct_size, 0, 4);
 FIELD(titan_host, api_level, 4, 4);
 FIELD(titan_host, set_error, 8, 8);
@@ -196,6 +211,7 @@ FIELD(titan_host, hook_count, 320, 8);
 FIELD(titan_host, hook_tensor, 328, 8);
 FIELD(titan_host, hook_find, 336, 8);
 FIELD(titan_host, hook_metric, 344, 8);
+FIELD(titan_host, record_layout, 352, 8);
 
 SIZE(titan_torch_tensor, 24);
 FIELD(titan_torch_tensor, struct_size, 0, 4);

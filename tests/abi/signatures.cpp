@@ -198,6 +198,8 @@ TYPE(titan_host, hook_tensor,
 TYPE(titan_host, hook_find,
      titan_status (*)(titan_hook *, titan_string fqn, titan_hook_tensor *out));
 TYPE(titan_host, hook_metric, titan_status (*)(titan_hook *, titan_string name, double value));
+TYPE(titan_host, record_layout,
+     titan_status (*)(titan_model *, uint64_t module, const titan_layout *layout));
 
 TYPE(titan_torch_tensor, struct_size, uint32_t);
 TYPE(titan_torch_tensor, reserved, uint32_t);

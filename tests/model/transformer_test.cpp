@@ -143,18 +143,18 @@ TEST(ModelArgs, ImpossibleSizesAreRefused) {
     change(args);
     expect_error(ExitStatus::kUsage, {key}, [&] { Transformer(args, at::kFloat); });
   };
-  refused("model.dim", [](ModelArgs& args) { args.dim = 250; });
-  refused("model.dim", [](ModelArgs& args) { args.dim = 16 * 15; });
-  refused("model.dim", [](ModelArgs& args) { args.dim = 0; });
-  refused("model.n_layers", [](ModelArgs& args) { args.n_layers = 0; });
-  refused("model.n_heads", [](ModelArgs& args) { args.n_heads = -1; });
-  refused("model.n_kv_heads", [](ModelArgs& args) { args.n_kv_heads = 3; });
-  refused("model.n_kv_heads", [](ModelArgs& args) { args.n_kv_heads = 0; });
-  refused("model.vocab_size", [](ModelArgs& args) { args.vocab_size = 0; });
-  refused("model.multiple_of", [](ModelArgs& args) { args.multiple_of = 0; });
-  refused("model.norm_eps", [](ModelArgs& args) { args.norm_eps = NAN; });
-  refused("model.ffn_dim_multiplier", [](ModelArgs& args) { args.ffn_dim_multiplier = 1e-9; });
-  refused("rope_scaling.high_freq_factor",
+  refused("model.args.dim", [](ModelArgs& args) { args.dim = 250; });
+  refused("model.args.dim", [](ModelArgs& args) { args.dim = 16 * 15; });
+  refused("model.args.dim", [](ModelArgs& args) { args.dim = 0; });
+  refused("model.args.n_layers", [](ModelArgs& args) { args.n_layers = 0; });
+  refused("model.args.n_heads", [](ModelArgs& args) { args.n_heads = -1; });
+  refused("model.args.n_kv_heads", [](ModelArgs& args) { args.n_kv_heads = 3; });
+  refused("model.args.n_kv_heads", [](ModelArgs& args) { args.n_kv_heads = 0; });
+  refused("model.args.vocab_size", [](ModelArgs& args) { args.vocab_size = 0; });
+  refused("model.args.multiple_of", [](ModelArgs& args) { args.multiple_of = 0; });
+  refused("model.args.norm_eps", [](ModelArgs& args) { args.norm_eps = NAN; });
+  refused("model.args.ffn_dim_multiplier", [](ModelArgs& args) { args.ffn_dim_multiplier = 1e-9; });
+  refused("model.args.rope_high_freq_factor",
           [](ModelArgs& args) { args.rope_scaling.high_freq_factor = 1.0; });
 }
 

@@ -5,7 +5,8 @@
 
 #include "plugins/error_slot.h"
 #include "plugins/load_text.h"
-#include "plugins/printable.h"
+#include "base/printable.h"
+#include "plugins/plugin_name.h"
 #include "plugins/sha256.h"
 #include "plugins/torch_symbols.h"
 

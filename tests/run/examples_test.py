@@ -78,6 +78,58 @@ class Examples(unittest.TestCase):
         self.assertAlmostEqual(lines[0]["loss"], math.log(320), places=2)
         self.assertGreater(lines[0]["weight_norm_cap/capped_rows"], 0)
 
+    def test_lora(self):
+        plugins = self.dropped("lora")
+        # B starts at zero: the first step computes what the base computes.
+        lines = titan_run.train(self.folder, "--model.converters=lora", plugins=plugins)
+        self.assertEqual(lines[0]["loss"], self.plain[0]["loss"])
+        # The base is frozen: only A and B have gradients, and A's are zero while B is.
+        self.assertLess(lines[0]["grad_norm"], self.plain[0]["grad_norm"])
+        # alpha 0 switches adapters off: the loss never moves but for the data.
+        off = titan_run.train(self.folder, "--model.converters=lora", "--lora.alpha=0", plugins=plugins)
+        still = titan_run.train(self.folder, "--optimizer.lr=0")
+        self.assertEqual([line["loss"] for line in off], [line["loss"] for line in still])
+        self.assertEqual([line["grad_norm"] for line in off], [0, 0, 0])
+        # Every layer adapted with a full rank learns.
+        full = titan_run.train(self.folder, "--model.converters=lora", "--lora.rank=32", "--training.steps=30",
+                               "--lora.targets=wq,wk,wv,wo,w1,w2,w3,output", "--optimizer.lr=0.01", plugins=plugins)
+        self.assertLess(full[-1]["loss"], 0.9 * full[0]["loss"])
+
+    def test_lora_over_float8_in_either_order(self):
+        plugins = self.dropped("lora")
+        one, other = (titan_run.train(self.folder, f"--model.converters={names}", "--float8.emulate=true",
+                                      "--training.steps=50", "--metrics.log_freq=1", plugins=plugins)
+                      for names in ("float8,lora", "lora,float8"))
+        self.assertEqual(len(one), 50)
+        self.assertEqual([line["loss"] for line in one], [line["loss"] for line in other])
+        self.assertNotEqual(one[0]["loss"], self.plain[0]["loss"])  # float8's rounding is there
+
+    def test_sparse24(self):
+        plugins = self.dropped("sparse24")
+        lines = titan_run.train(self.folder, "--model.converters=sparse24", "--sparse24.include=output", plugins=plugins)
+        self.assertNotEqual(lines[0]["loss"], self.plain[0]["loss"])
+        self.assertGreater(lines[0]["grad_norm"], 0)
+
+    def test_monitor_looks_on(self):
+        plugins = self.dropped("monitor")
+        lines = titan_run.train(self.folder, "--model.converters=monitor", "--monitor.kinds=linear,rms_norm,decoder",
+                                "--monitor.freq=2", plugins=plugins)
+        self.assert_same_run(lines, 0)
+        # RMSNorm with weights of 1 puts out rows of root mean square 1.
+        self.assertAlmostEqual(lines[0]["monitor/layers.0.attention_norm.output_rms"], 1, places=3)
+        self.assertIn("monitor/.output_max" if "monitor/.output_max" in lines[0] else "monitor/output_max", lines[0])
+        self.assertAlmostEqual(lines[1]["monitor/layers.1.ffn_norm.weight_norm"], math.sqrt(32), places=1)
+        self.assertNotIn("monitor/layers.0.attention_norm.output_rms", lines[2])  # step 3 is not measured
+
+    def test_fused_projections(self):
+        plugins = self.dropped("fused_projections")
+        lines = titan_run.train(self.folder, "--model.converters=fused_projections", plugins=plugins)
+        self.assert_same_run(lines, 2e-6)
+        # The mere presence of a layout changes which weights a run starts from by nothing.
+        half = titan_run.train(self.folder, "--model.converters=fused_projections",
+                               "--fused_projections.attention=false", plugins=plugins)
+        self.assert_same_run(half, 2e-6)
+
     def test_all_three_over_one_another(self):
         plugins = self.dropped("c_scale", "soft_cap", "weight_norm_cap")
         for names in ("c_scale,soft_cap,weight_norm_cap", "weight_norm_cap,soft_cap,c_scale"):

@@ -99,6 +99,10 @@ typedef struct titan_host {
   titan_status (*hook_tensor)(titan_hook *, uint64_t index, titan_hook_tensor *out);
   titan_status (*hook_find)(titan_hook *, titan_string fqn, titan_hook_tensor *out);
   titan_status (*hook_metric)(titan_hook *, titan_string name, double value);
+
+  /* --- model: record, continued --- */
+  /* Moves stock parameters of `module`, which this instance must replace, into one new parameter. */
+  titan_status (*record_layout)(titan_model *, uint64_t module, const titan_layout *layout);
 } titan_host;
 
 TITAN_END_C

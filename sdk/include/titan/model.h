@@ -88,6 +88,29 @@ typedef struct titan_tensor_spec {
   const titan_init_rule *init;
 } titan_tensor_spec;
 
+/* A stock parameter (or a slice of it) inside a parameter of another layout. */
+typedef struct titan_layout_part {
+  uint32_t struct_size;
+  int32_t slice_dim;   /* of the source; -1: all of it */
+  titan_string source; /* stock parameter of the module or below, relative: "wq.weight" */
+  int64_t slice_start;
+  int64_t slice_length;
+  /* NULL, or one entry per dimension: dimension i here is dimension permutation[i] of the source. */
+  const int32_t *permutation;
+} titan_layout_part;
+
+/* A parameter that takes the place of stock parameters: its parts, one after the other along
+ * concat_dim. The stock ones leave the module; calls get `name` instead. Why data and not code: the
+ * host initialises, loads, saves and shows them, and Adam's moments, under their stock names and in
+ * their stock shapes, so no plugin is needed to read a file. */
+typedef struct titan_layout {
+  uint32_t struct_size;
+  int32_t concat_dim;
+  titan_string name; /* [a-z0-9_.]+, relative to the module */
+  const titan_layout_part *parts;
+  uint64_t part_count;
+} titan_layout;
+
 #define TITAN_SPEC_NON_PERSISTENT 1u /* buffers: not written to checkpoints */
 #define TITAN_SPEC_REDUCE_MAX 2u     /* buffers: the host takes the maximum over all ranks */
 #define TITAN_DTYPE_OF_MODEL 255

@@ -15,7 +15,7 @@ TITAN_NOTE("[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[
 TITAN_NOTE("{\"name\": \"nasty\", oops}");
 #elif defined(DEFECT_NOTE_EXACT)
 TITAN_NOTE("{\"name\": \"nasty\", \"version\": \"1.0.0\", \"api_min\": 1, \"api_built\": 1,"
-           "\"tier\": \"exact\", \"converters\": " LIST);
+           "\"tier\": \"exact\", \"torch_build\": \"9.9.9 cuda99.0 0123456789ab\", \"converters\": " LIST);
 #elif defined(DEFECT_NOT_LISTED)
 TITAN_NOTE(HEAD("1") "[{\"name\": \"other\"}]}");
 #elif defined(DEFECT_NOT_REGISTERED)

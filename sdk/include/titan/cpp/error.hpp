@@ -26,8 +26,11 @@ inline std::string_view to_view(titan_string text) noexcept {
 /// Thrown by a plugin: what is wrong and how to cure it. `status` is one of TITAN_...
 class Error : public std::runtime_error {
  public:
+  /// TITAN_OK is no error: it would report a success that there was not.
   Error(titan_status status, const std::string& message, std::string hint = {})
-      : std::runtime_error(message), status_(status), hint_(std::move(hint)) {}
+      : std::runtime_error(message),
+        status_(status == TITAN_OK ? TITAN_INTERNAL : status),
+        hint_(std::move(hint)) {}
   titan_status status() const noexcept { return status_; }
   const std::string& hint() const noexcept { return hint_; }
 
@@ -39,7 +42,8 @@ class Error : public std::runtime_error {
 /// A function of the host failed. The host has its own message already.
 class HostError : public std::exception {
  public:
-  explicit HostError(titan_status status) noexcept : status_(status) {}
+  explicit HostError(titan_status status) noexcept
+      : status_(status == TITAN_OK ? TITAN_INTERNAL : status) {}
   const char* what() const noexcept override { return "a function of the titan host failed"; }
   titan_status status() const noexcept { return status_; }
 

@@ -70,6 +70,20 @@ class Module {
     spec.flags = flags;
     check(host().record_buffer(model_, index_, &spec));
   }
+  /// Moves stock parameters into one, `name`: their concatenation along `dim`. Replace the module too.
+  void concatenate(std::string_view name, int32_t dim, const std::vector<std::string>& sources) const {
+    std::vector<titan_layout_part> parts(sources.size(), sized<titan_layout_part>());
+    for (size_t i = 0; i < sources.size(); ++i) {
+      parts[i].slice_dim = -1;
+      parts[i].source = to_string(sources[i]);
+    }
+    auto layout = sized<titan_layout>();
+    layout.concat_dim = dim;
+    layout.name = to_string(name);
+    layout.parts = parts.data();
+    layout.part_count = parts.size();
+    check(host().record_layout(model_, index_, &layout));
+  }
   void freeze(std::string_view parameter) const {
     check(host().record_freeze(model_, index_, to_string(parameter)));
   }

@@ -1,9 +1,8 @@
-/// Escapes what a terminal or a log should not see.
-#include "plugins/printable.h"
+#include "base/printable.h"
 
 #include <cstdint>
 
-namespace titan::plugins {
+namespace titan {
 namespace {
 
 /// Bytes of the well-formed UTF-8 character at the start of `text`; 0 if there is none.
@@ -22,6 +21,16 @@ size_t utf8_length(std::string_view text) {
   return length;
 }
 
+/// Whether the character steers a terminal (C1) or the direction of writing, which lets a name show
+/// as another one (U+200E, U+200F, U+202A..U+202E, U+2066..U+2069).
+bool steers(std::string_view character) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(character[i]); };
+  if (character.size() == 2) return byte(0) == 0xc2 && byte(1) < 0xa0;
+  if (character.size() != 3 || byte(0) != 0xe2) return false;
+  const bool marks = byte(1) == 0x80 && (byte(2) == 0x8e || byte(2) == 0x8f || (byte(2) >= 0xaa && byte(2) <= 0xae));
+  return marks || (byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9);
+}
+
 }  // namespace
 
 std::string printable(std::string_view text, size_t max_bytes) {
@@ -31,9 +40,7 @@ std::string printable(std::string_view text, size_t max_bytes) {
     if (out.size() >= max_bytes) return out + "...";
     const size_t length = utf8_length(text.substr(i, 4));
     const auto byte = static_cast<uint8_t>(text[i]);
-    // C1 controls (U+0080..U+009F) steer terminals too.
-    const bool c1 = length == 2 && byte == 0xc2 && static_cast<uint8_t>(text[i + 1]) < 0xa0;
-    if (length == 0 || c1 || (length == 1 && (byte < 0x20 || byte == 0x7f) && byte != '\n')) {
+    if (length == 0 || (length > 1 && steers(text.substr(i, length))) || (length == 1 && (byte < 0x20 || byte == 0x7f) && byte != '\n')) {
       out += "\\x";
       out += kHex[byte >> 4];
       out += kHex[byte & 15];
@@ -46,14 +53,4 @@ std::string printable(std::string_view text, size_t max_bytes) {
   return out;
 }
 
-bool valid_name(std::string_view name) {
-  if (name.empty() || name.size() > 64 || name[0] < 'a' || name[0] > 'z') return false;
-  for (const char c : name) {
-    const bool ok =
-        (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
-    if (!ok) return false;
-  }
-  return true;
-}
-
-}  // namespace titan::plugins
+}  // namespace titan

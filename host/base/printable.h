@@ -1,0 +1,14 @@
+/// Text from files, plugins and users made safe to print.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace titan {
+
+/// Keeps valid UTF-8 and newlines. Control characters, bytes that are no UTF-8 and marks that turn
+/// the direction of writing become \xNN. Longer texts are cut at `max_bytes` (at a character's
+/// edge) and end in "...".
+std::string printable(std::string_view text, size_t max_bytes = 4096);
+
+}  // namespace titan

@@ -1,0 +1,37 @@
+/// State of the whole process that plugin code must leave as it found it (rule T-28).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace titan::plugins {
+
+/// Rounding and flush-to-zero modes of the calling thread: they decide what every number becomes.
+class FloatModes {
+ public:
+  static FloatModes current();
+  bool operator==(const FloatModes&) const = default;
+  void restore() const;
+  /// What differs between this and `now`: "the rounding mode", "flush-to-zero".
+  std::string difference(const FloatModes& now) const;
+
+ private:
+  uint32_t sse_ = 0;   ///< control bits of MXCSR
+  uint16_t x87_ = 0;   ///< control word
+  int rounding_ = 0;   ///< of <cfenv>, for machines without the two above
+};
+
+/// FloatModes, locale and working directory; too slow for every call of a module.
+class ProcessState {
+ public:
+  ProcessState();
+  /// Puts back what differs and returns what it was, empty if nothing.
+  std::string restore() const;
+
+ private:
+  FloatModes float_modes_;
+  std::string locale_;
+  std::string folder_;  ///< empty: it cannot be told
+};
+
+}  // namespace titan::plugins
