@@ -51,9 +51,10 @@ uint32_t run_crc(uint32_t state, std::string_view bytes, Step step) {
 
 #if defined(__x86_64__)
 __attribute__((target("sse4.2"))) uint32_t run_in_hardware(uint32_t state, std::string_view bytes) {
-  return run_crc(state, bytes, [](uint32_t so_far, uint64_t word) __attribute__((target("sse4.2"))) {
-    return static_cast<uint32_t>(__builtin_ia32_crc32di(so_far, word));
-  });
+  return run_crc(
+      state, bytes, [](uint32_t so_far, uint64_t word) __attribute__((target("sse4.2"))) {
+        return static_cast<uint32_t>(__builtin_ia32_crc32di(so_far, word));
+      });
 }
 #endif
 

@@ -23,7 +23,8 @@ FolderLock::FolderLock(const std::filesystem::path& folder) {
   // Network file systems without locks answer otherwise: there the user has to take care.
   if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
   ::close(descriptor_);
-  throw environment_error("another process is training into '" + folder.string() + "'", folder.string(),
+  throw environment_error("another process is training into '" + folder.string() + "'",
+                          folder.string(),
                           "wait for it or stop it, or choose another job.dump_folder");
 }
 

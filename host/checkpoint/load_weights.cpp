@@ -78,7 +78,8 @@ std::string shortened_list(const std::vector<std::string>& items) {
 
 class Loading {
  public:
-  Loading(model::Module& root, const std::filesystem::path& path, const HfNameMap* hf, TypeRule types)
+  Loading(model::Module& root, const std::filesystem::path& path, const HfNameMap* hf,
+          TypeRule types)
       : files_(path), targets_(targets_of(root)), hf_(hf), types_(types) {
     for (size_t i = 0; i < targets_.size(); ++i) {
       by_name_[targets_[i].name] = i;
@@ -175,7 +176,8 @@ class Loading {
   void check_pair(const Target& target, const std::string& source) {
     const TensorEntry& entry = files_.entry(source);
     const at::ScalarType found = to_torch(entry.type), needed = target.tensor.scalar_type();
-    const bool converted = types_ == TypeRule::kConvertFloats && is_plain_float(found) && is_plain_float(needed);
+    const bool converted =
+        types_ == TypeRule::kConvertFloats && is_plain_float(found) && is_plain_float(needed);
     if (found != needed && !converted)
       mismatches_.types.push_back(shown_name(source) + ": found " +
                                   std::string(type_name(entry.type)) + ", needed " +

@@ -68,7 +68,9 @@ class ManifestReader {
     if (!at(key).is_object()) wrong("'" + prefix_ + key + "' is no object");
     return at(key);
   }
-  ManifestReader inside(const char* key) const { return {object(key), where_, prefix_ + key + "."}; }
+  ManifestReader inside(const char* key) const {
+    return {object(key), where_, prefix_ + key + "."};
+  }
 
  private:
   const ManifestJson& json_;
@@ -112,9 +114,12 @@ std::string format_manifest(const Manifest& manifest) {
   json["schedule_step"] = position.schedule_step;
   json["skipped_steps"] = position.skipped_steps;
   json["skipped_in_a_row"] = position.skipped_in_a_row;
-  json["loader"] = {{"samples", manifest.loader.samples},  {"epoch", stream.epoch},
-                    {"document", stream.document},         {"byte", stream.byte},
-                    {"token", stream.token},               {"total_bytes", manifest.loader.total_bytes}};
+  json["loader"] = {{"samples", manifest.loader.samples},
+                    {"epoch", stream.epoch},
+                    {"document", stream.document},
+                    {"byte", stream.byte},
+                    {"token", stream.token},
+                    {"total_bytes", manifest.loader.total_bytes}};
   json["seed"] = manifest.seed;
   json["generators"] = ManifestJson(manifest.generators);
   json["settings"] = ManifestJson(manifest.settings);
@@ -141,8 +146,9 @@ Manifest parse_manifest(std::string_view text, const std::string& where) {
   if (const int64_t format = reader.count("format"); format != Manifest::kFormat)
     throw data_error("the checkpoint has format " + std::to_string(format) +
                          ", this titan reads format " + std::to_string(Manifest::kFormat),
-                     where, "resume with the titan that made it (" + reader.text("made_by") +
-                                "), or start from its weights: checkpoint.initial_load_path");
+                     where,
+                     "resume with the titan that made it (" + reader.text("made_by") +
+                         "), or start from its weights: checkpoint.initial_load_path");
   Manifest manifest;
   manifest.made_by = reader.text("made_by");
   manifest.model_only = reader.flag("model_only");
@@ -198,9 +204,9 @@ void verify_file(const std::filesystem::path& path, const FileSum& saved) {
     found.crc32c = crc32c(found.crc32c, {chunk.data(), static_cast<size_t>(size)});
   }
   if (found == saved) return;
-  throw data_error("the file is damaged: it has " + std::to_string(found.bytes) + " bytes with checksum " +
-                       crc_text(found.crc32c) + ", it was saved with " + std::to_string(saved.bytes) +
-                       " and " + crc_text(saved.crc32c),
+  throw data_error("the file is damaged: it has " + std::to_string(found.bytes) +
+                       " bytes with checksum " + crc_text(found.crc32c) + ", it was saved with " +
+                       std::to_string(saved.bytes) + " and " + crc_text(saved.crc32c),
                    path.string(), fix);
 }
 

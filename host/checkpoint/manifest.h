@@ -50,7 +50,7 @@ struct Manifest {
   /// What has to be equal for an exact resume: keys and options with their values as text.
   std::map<std::string, std::string> settings;
   std::vector<ConverterRecord> converters;
-  std::string made_by;  ///< "titan 0.1.0, LibTorch 2.11.0"
+  std::string made_by;                   ///< "titan 0.1.0, LibTorch 2.11.0"
   std::map<std::string, FileSum> files;  ///< the other files of the folder
   bool operator==(const Manifest&) const = default;
 

@@ -36,8 +36,9 @@ void load_optimizer(optim::Optimizer& optimizer, const SafetensorsReader& file,
       problems.push_back("another shape: " + name + ", found " + shape_text(entry->shape) +
                          ", needed " + shape_text(tensor.sizes().vec()));
     } else if (to_torch(entry->type) != tensor.scalar_type()) {
-      problems.push_back("another type: " + name + ", found " + std::string(type_name(entry->type)) +
-                         ", needed " + at::toString(tensor.scalar_type()));
+      problems.push_back("another type: " + name + ", found " +
+                         std::string(type_name(entry->type)) + ", needed " +
+                         at::toString(tensor.scalar_type()));
     }
   }
   for (const TensorEntry& entry : file.tensors())
@@ -49,9 +50,10 @@ void load_optimizer(optim::Optimizer& optimizer, const SafetensorsReader& file,
     for (size_t i = 0; i < problems.size() && i < kShown; ++i) what += "\n      " + problems[i];
     if (problems.size() > kShown)
       what += "\n      and " + std::to_string(problems.size() - kShown) + " more";
-    throw data_error(what, file.path().string(),
-                     "resume with the model and the converters of the checkpoint, or let the optimizer "
-                     "begin anew: checkpoint.exclude_from_loading: [optimizer]");
+    throw data_error(
+        what, file.path().string(),
+        "resume with the model and the converters of the checkpoint, or let the optimizer "
+        "begin anew: checkpoint.exclude_from_loading: [optimizer]");
   }
 
   const c10::NoGradGuard no_gradients;

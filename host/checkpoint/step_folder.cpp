@@ -23,7 +23,8 @@ std::string find_problem(const fs::path& folder, int64_t step, bool* model_only)
   std::error_code error;
   if (!fs::is_directory(folder, error)) return "it is no folder";
   if (!fs::exists(folder / kManifestFile, error))
-    return std::string("it has no ") + kManifestFile + ": it was not made by titan, or by half";
+    return std::string("it has no ") + kManifestFile +
+           ": another program made it, or it is not whole";
   try {
     const Manifest manifest = read_manifest(folder);
     if (manifest.position.step != step)
@@ -55,7 +56,8 @@ std::string steps_text(const std::vector<StepFolder>& steps) {
 }
 
 fs::path hidden_name(const fs::path& root, int64_t step, const char* what) {
-  return root / (kHiddenPrefix + step_folder_name(step) + "." + what + "-" + std::to_string(getpid()));
+  return root /
+         (kHiddenPrefix + step_folder_name(step) + "." + what + "-" + std::to_string(getpid()));
 }
 
 void rename_or_throw(const fs::path& from, const fs::path& to) {
@@ -76,7 +78,8 @@ void delete_step(const fs::path& root, const StepFolder& step) {
   fs::rename(step.path, hidden, error);
   if (!error) fs::remove_all(hidden, error);
   if (error)
-    log_warning("the old checkpoint " + step.path.string() + " cannot be deleted: " + error.message());
+    log_warning("the old checkpoint " + step.path.string() +
+                " cannot be deleted: " + error.message());
 }
 
 fs::path free_name(const fs::path& wanted) {
@@ -89,7 +92,9 @@ fs::path free_name(const fs::path& wanted) {
 
 }  // namespace
 
-std::string step_folder_name(int64_t step) { return std::string(kStepPrefix) + std::to_string(step); }
+std::string step_folder_name(int64_t step) {
+  return std::string(kStepPrefix) + std::to_string(step);
+}
 
 std::optional<int64_t> parse_step_folder(std::string_view name) {
   if (name.substr(0, kStepPrefix.size()) != kStepPrefix) return std::nullopt;
@@ -114,8 +119,9 @@ std::vector<StepFolder> list_steps(const fs::path& root) {
     steps.push_back(std::move(found));
   }
   if (error)
-    throw environment_error("the checkpoints in '" + root.string() + "' cannot be listed: " + error.message(),
-                            root.string(), "checkpoint.folder must be a folder that this user can read");
+    throw environment_error(
+        "the checkpoints in '" + root.string() + "' cannot be listed: " + error.message(),
+        root.string(), "checkpoint.folder must be a folder that this user can read");
   std::sort(steps.begin(), steps.end(),
             [](const StepFolder& a, const StepFolder& b) { return a.step < b.step; });
   return steps;
@@ -127,16 +133,19 @@ std::optional<StepFolder> choose_step(const fs::path& root, int64_t step) {
     for (const StepFolder& one : steps) {
       if (one.step != step) continue;
       if (one.complete()) return one;
-      throw data_error("step-" + std::to_string(step) + " is not a complete checkpoint: " + one.problem,
-                       one.path.string(), "choose another one; there are: " + steps_text(steps));
+      throw data_error(
+          "step-" + std::to_string(step) + " is not a complete checkpoint: " + one.problem,
+          one.path.string(), "choose another one; there are: " + steps_text(steps));
     }
     throw data_error("there is no checkpoint of step " + std::to_string(step) +
                          "; there are: " + steps_text(steps),
-                     root.string(), "set checkpoint.load_step to one of them, or to -1 for the latest");
+                     root.string(),
+                     "set checkpoint.load_step to one of them, or to -1 for the latest");
   }
   for (auto one = steps.rbegin(); one != steps.rend(); ++one) {
     if (one->complete()) return *one;
-    log_warning("passed over " + one->path.string() + ", which is not a complete checkpoint: " + one->problem);
+    log_warning("passed over " + one->path.string() +
+                ", which is not a complete checkpoint: " + one->problem);
   }
   if (steps.empty()) return std::nullopt;
   throw data_error("no checkpoint is complete; there are: " + steps_text(steps), root.string(),
@@ -147,10 +156,12 @@ void remove_leftovers(const fs::path& root) {
   std::error_code error;
   std::vector<fs::path> leftovers;
   for (fs::directory_iterator it(root, error), end; !error && it != end; it.increment(error))
-    if (it->path().filename().string().rfind(kHiddenPrefix, 0) == 0) leftovers.push_back(it->path());
+    if (it->path().filename().string().rfind(kHiddenPrefix, 0) == 0)
+      leftovers.push_back(it->path());
   for (const fs::path& path : leftovers) {
     fs::remove_all(path, error);
-    if (error) log_warning(path.string() + " is left over and cannot be deleted: " + error.message());
+    if (error)
+      log_warning(path.string() + " is left over and cannot be deleted: " + error.message());
   }
 }
 

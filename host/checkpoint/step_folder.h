@@ -40,8 +40,8 @@ std::optional<StepFolder> choose_step(const std::filesystem::path& root, int64_t
 void remove_leftovers(const std::filesystem::path& root);
 inline constexpr const char* kHiddenPrefix = ".titan-";
 
-/// Gives the complete folder `temporary` (in `root`) the name of its step. A checkpoint of that step
-/// that is there is replaced; a folder of that name that is none is kept under another name.
+/// Gives the complete folder `temporary` (in `root`) the name of its step. A checkpoint of that
+/// step that is there is replaced; a folder of that name that is none is kept under another name.
 void publish_step(const std::filesystem::path& root, int64_t step,
                   const std::filesystem::path& temporary);
 

@@ -40,8 +40,12 @@ AppliedConverters load_converters(const config::LoadedConfig& config, const plug
         if (known.name == name) schema = known;
       schema.name = name;
       schema.origin = plugin.path.string();
-      applied.plugins[name] = {"", name, plugin.description.name, plugin.description.version,
-                               plugin.path.string(), plugin.sha256};
+      applied.plugins[name] = {"",
+                               name,
+                               plugin.description.name,
+                               plugin.description.version,
+                               plugin.path.string(),
+                               plugin.sha256};
       applied.registry.register_model_converter(
           schema, converters::plugin_converter_factory(plugin.description.name, plugin.path.string(), table));
     }

@@ -19,9 +19,12 @@ StepReports::StepReports(const train::Trainer& trainer, const config::Config& co
       writer_(writer),
       progress_("train", trainer.total_steps(), STDERR_FILENO),
       color_(use_color(STDERR_FILENO) && !config.metrics.disable_color_printing),
-      flops_(static_cast<double>(model::flops_per_token(trainer.model_args(), config.training.seq_len))),
+      flops_(static_cast<double>(
+          model::flops_per_token(trainer.model_args(), config.training.seq_len))),
       peak_(peak),
-      epoch_(trainer.dataset_epoch()) {}
+      epoch_(trainer.dataset_epoch()) {
+  progress_.start_from(trainer.steps_done());
+}
 
 void StepReports::add(const train::StepResult& result) {
   tokens_since_ += result.tokens;
@@ -43,8 +46,8 @@ void StepReports::add(const train::StepResult& result) {
 
 std::string StepReports::summary() const {
   if (first_step_ == 0)
-    return "step " + std::to_string(trainer_.steps_done()) + " was done before, and training.steps is " +
-           std::to_string(trainer_.total_steps());
+    return "step " + std::to_string(trainer_.steps_done()) +
+           " was done before, and training.steps is " + std::to_string(trainer_.total_steps());
   char text[120];
   std::snprintf(text, sizeof text, "loss %.5f in step %lld, %.5f in step %lld", first_loss_,
                 static_cast<long long>(first_step_), last_loss_,
@@ -53,7 +56,8 @@ std::string StepReports::summary() const {
 }
 
 void StepReports::add(const train::ValidationResult& result) {
-  since_ += std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(result.seconds));
+  since_ +=
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(result.seconds));
   const train::DeviceMemory memory = train::device_memory(trainer_.device());
   observe::ValidationMetrics metrics;
   metrics.step = result.step;

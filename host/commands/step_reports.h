@@ -19,8 +19,8 @@ class StepReports {
  public:
   /// What it is given must outlive it.
   /// `peak`: FLOPs per second that are 100 % of mfu; absent: not known.
-  StepReports(const train::Trainer& trainer, const config::Config& config, std::optional<double> peak,
-              observe::MetricsWriter& writer);
+  StepReports(const train::Trainer& trainer, const config::Config& config,
+              std::optional<double> peak, observe::MetricsWriter& writer);
 
   /// Call it after every step.
   void add(const train::StepResult& result);

@@ -57,15 +57,32 @@ void print_model(model::Module& root) {
   log_info(text);
 }
 
+/// load_converters(); the error for a plugin that is not there says where a checkpoint had it from.
+AppliedConverters load_converters_of_run(const config::LoadedConfig& loaded,
+                                         const plugins::Catalog& catalog) {
+  try {
+    return load_converters(loaded, catalog);
+  } catch (const Error& error) {
+    for (const std::string& name : config::requested_converters(loaded)) {
+      if (!catalog.find(name).empty()) continue;
+      const std::string origin = origin_in_checkpoint(loaded.values, name);
+      if (!origin.empty())
+        throw Error(error.status(), error.what(), error.where(), error.hint() + "; " + origin);
+    }
+    throw;
+  }
+}
+
 /// Says how to go on: the command itself goes to standard output, alone on its line.
 void report_stop(int signal, int64_t step, const config::Config& config,
                  const std::vector<std::string>& command_line) {
-  const std::string stopped = std::string("stopped by ") + (signal == SIGINT ? "SIGINT" : "SIGTERM") +
-                              " after step " + std::to_string(step) + " of " +
-                              std::to_string(config.training.steps);
+  const std::string stopped = std::string("stopped by ") +
+                              (signal == SIGINT ? "SIGINT" : "SIGTERM") + " after step " +
+                              std::to_string(step) + " of " + std::to_string(config.training.steps);
   if (!config.checkpoint.enable) {
-    log_warning(stopped + "; nothing was saved, because checkpoints are not enabled "
-                          "(checkpoint.enable: true)");
+    log_warning(stopped +
+                "; nothing was saved, because checkpoints are not enabled "
+                "(checkpoint.enable: true)");
   } else if (step == 0) {
     log_info(stopped + "; there is nothing to go on from yet");
   } else {
@@ -90,12 +107,12 @@ int train(const ConfigArguments& arguments, const std::vector<std::string>& comm
   const config::Config& config = loaded.values;
 
   const plugins::Catalog catalog = find_plugins(&loaded);
-  const AppliedConverters applied = load_converters(loaded, catalog);
+  const AppliedConverters applied = load_converters_of_run(loaded, catalog);
   train::ignore_file_size_signal();
   observe::MetricsWriter writer(config.job.dump_folder);
   train::Checkpointer checkpointer(config);
-  train::Trainer trainer({config, applied.requests, train::resolve_device(config.training.device), data_folder(),
-                          applied.plugins, checkpointer.find_resume()},
+  train::Trainer trainer({config, applied.requests, train::resolve_device(config.training.device),
+                          data_folder(), applied.plugins, checkpointer.find_resume()},
                          specs, applied.registry);
   writer.keep_until(trainer.steps_done());
   log_start(trainer, config);

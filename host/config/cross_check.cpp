@@ -91,9 +91,10 @@ void check_heads(const LoadedConfig& config) {
 void check_checkpoint(const LoadedConfig& config) {
   const Checkpoint& checkpoint = config.values.checkpoint;
   if (checkpoint.keep_latest_k == 1)
-    throw usage_error("checkpoint.keep_latest_k is 1, which would leave nothing if the only checkpoint "
-                      "were damaged",
-                      place_of(config, {"checkpoint.keep_latest_k"}), "use 2 or more, or 0 to keep all");
+    throw usage_error(
+        "checkpoint.keep_latest_k is 1, which would leave nothing if the only checkpoint "
+        "were damaged",
+        place_of(config, {"checkpoint.keep_latest_k"}), "use 2 or more, or 0 to keep all");
   if (checkpoint.folder.empty())
     throw usage_error("checkpoint.folder is empty", place_of(config, {"checkpoint.folder"}),
                       "name a folder; it lies under job.dump_folder");
@@ -115,9 +116,10 @@ void refuse_without_effect(const LoadedConfig& config, const Field& field, const
 void check_effects(const LoadedConfig& config) {
   const Config& values = config.values;
   if (values.training.on_nonfinite != "skip")
-    refuse_without_effect(config, *find_field("training", "max_skipped_steps"),
-                          "no step is skipped (training.on_nonfinite: " + values.training.on_nonfinite + ")",
-                          "set training.on_nonfinite: skip, or leave the key out");
+    refuse_without_effect(
+        config, *find_field("training", "max_skipped_steps"),
+        "no step is skipped (training.on_nonfinite: " + values.training.on_nonfinite + ")",
+        "set training.on_nonfinite: skip, or leave the key out");
   if (!values.checkpoint.enable) {
     // Whoever turns checkpoints off for once need not edit the file.
     const bool turned_off = from_command_line(config, "checkpoint.enable");
@@ -129,10 +131,11 @@ void check_effects(const LoadedConfig& config) {
                             "set checkpoint.enable: true, or leave the key out");
     }
   } else if (!values.checkpoint.last_save_model_only) {
-    refuse_without_effect(config, *find_field("checkpoint", "export_dtype"),
-                          "it is the type of model-only saves (checkpoint.last_save_model_only: false), and a "
-                          "checkpoint to resume from keeps the types of the run",
-                          "set checkpoint.last_save_model_only: true, or leave the key out");
+    refuse_without_effect(
+        config, *find_field("checkpoint", "export_dtype"),
+        "it is the type of model-only saves (checkpoint.last_save_model_only: false), and a "
+        "checkpoint to resume from keeps the types of the run",
+        "set checkpoint.last_save_model_only: true, or leave the key out");
   }
 }
 

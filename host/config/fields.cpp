@@ -136,8 +136,7 @@ std::vector<Row> field_rows() {
       TITAN_ROW(job, description, "free text that is written to the log"),
 
       TITAN_ROW(model, name, "model family").one_of({"llama3"}),
-      TITAN_ROW(model, flavor, "size of the model")
-          .one_of({"debugmodel", "8B", "70B", "405B"}),
+      TITAN_ROW(model, flavor, "size of the model").one_of({"debugmodel", "8B", "70B", "405B"}),
       TITAN_ROW(model, converters,
                 "converters to apply, in order: names, or maps with use, as, include, exclude and "
                 "options"),
@@ -222,8 +221,7 @@ std::vector<Row> field_rows() {
                 "share of the steps in which the rate falls; null: all steps after the warmup")
           .at_least(0)
           .at_most(1),
-      TITAN_ROW(lr_scheduler, decay_type, "shape of the fall")
-          .one_of({"linear", "sqrt", "cosine"}),
+      TITAN_ROW(lr_scheduler, decay_type, "shape of the fall").one_of({"linear", "sqrt", "cosine"}),
       TITAN_ROW(lr_scheduler, min_lr_factor, "the rate falls to this share of its peak")
           .at_least(0)
           .at_most(1),
@@ -275,10 +273,12 @@ std::vector<Row> field_rows() {
       TITAN_ROW(checkpoint, last_save_model_only,
                 "the last step saves the weights alone, for use elsewhere. Such a save cannot be "
                 "resumed, so the default is false (torchtitan: true): a finished run can go on"),
-      TITAN_ROW(checkpoint, export_dtype, "floating-point type of the parameters in a model-only save")
+      TITAN_ROW(checkpoint, export_dtype,
+                "floating-point type of the parameters in a model-only save")
           .one_of({"float32", "bfloat16", "float16"}),
-      TITAN_ROW(checkpoint, keep_latest_k,
-                "older checkpoints are deleted once a new one is complete; 0 keeps all, 1 is refused")
+      TITAN_ROW(
+          checkpoint, keep_latest_k,
+          "older checkpoints are deleted once a new one is complete; 0 keeps all, 1 is refused")
           .at_least(0),
       TITAN_ROW(checkpoint, load_step, "the step to resume from; -1: the latest complete one")
           .at_least(-1),

@@ -13,13 +13,16 @@ namespace {
 
 /// Copies into memory that is there already if it fits: pages of a new allocation cost more than
 /// the copy.
-void copy_to_memory(const std::map<std::string, at::Tensor>& from, std::map<std::string, at::Tensor>& to) {
+void copy_to_memory(const std::map<std::string, at::Tensor>& from,
+                    std::map<std::string, at::Tensor>& to) {
   std::map<std::string, at::Tensor> copies;
   for (const auto& [name, tensor] : from) {
     const auto old = to.find(name);
     const bool fits = old != to.end() && old->second.sizes() == tensor.sizes() &&
                       old->second.scalar_type() == tensor.scalar_type();
-    at::Tensor copy = fits ? old->second : at::empty(tensor.sizes(), tensor.options().device(at::kCPU).requires_grad(false));
+    at::Tensor copy =
+        fits ? old->second
+             : at::empty(tensor.sizes(), tensor.options().device(at::kCPU).requires_grad(false));
     copy.copy_(tensor.detach());
     copies[name] = copy;
   }
@@ -51,8 +54,9 @@ std::optional<checkpoint::StepFolder> Checkpointer::find_resume() const {
   if (!found || options_.load_step < 0) return found;
   for (const checkpoint::StepFolder& later : checkpoint::list_steps(folder_))
     if (later.step > found->step)
-      log_warning("resuming from step " + std::to_string(found->step) + "; " + later.path.string() +
-                  " is of a later one and stays: without checkpoint.load_step the highest number counts");
+      log_warning(
+          "resuming from step " + std::to_string(found->step) + "; " + later.path.string() +
+          " is of a later one and stays: without checkpoint.load_step the highest number counts");
   return found;
 }
 
@@ -64,7 +68,8 @@ bool Checkpointer::due(int64_t step) const {
 
 void Checkpointer::after_step(int64_t step, const TakeSnapshot& take) {
   if (!options_.enable) return;
-  const bool written = writing_.valid() && writing_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  const bool written =
+      writing_.valid() && writing_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
   if (written) finish();
   if (!due(step)) return;
   save(step, take(step == last_step_ && options_.last_save_model_only));
@@ -99,10 +104,12 @@ std::string Checkpointer::write(const checkpoint::Snapshot& snapshot) const {
   const int64_t step = snapshot.manifest.position.step;
   checkpoint::save_checkpoint(folder_, snapshot);
   checkpoint::prune_steps(folder_, options_.keep_latest_k, step);
-  const auto milliseconds =
-      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin).count();
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(
+                                std::chrono::steady_clock::now() - begin)
+                                .count();
   return "saved " + (folder_ / checkpoint::step_folder_name(step)).string() + " in " +
-           std::to_string(milliseconds) + " ms" + (snapshot.manifest.model_only ? " (weights alone)" : "");
+         std::to_string(milliseconds) + " ms" +
+         (snapshot.manifest.model_only ? " (weights alone)" : "");
 }
 
 }  // namespace titan::train

@@ -55,7 +55,7 @@ class Checkpointer {
   int64_t last_step_;
   std::filesystem::path folder_;
   std::optional<checkpoint::FolderLock> lock_;
-  int64_t saved_step_ = -1;     ///< of the newest save of this process that is no model-only one
+  int64_t saved_step_ = -1;      ///< of the newest save of this process that is no model-only one
   checkpoint::Snapshot staged_;  ///< async: what the thread writes; its memory is used again
   /// The log line of the save in progress; the last member: it ends before what it reads.
   std::future<std::string> writing_;

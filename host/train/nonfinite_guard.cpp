@@ -7,9 +7,11 @@
 
 namespace titan::train {
 
-NonfiniteGuard::NonfiniteGuard(const config::Training& training, std::vector<std::string> converters)
+NonfiniteGuard::NonfiniteGuard(const config::Training& training,
+                               std::vector<std::string> converters)
     : skips_(training.on_nonfinite == "skip"), most_in_a_row_(training.max_skipped_steps) {
-  for (const std::string& name : converters) converters_ += (converters_.empty() ? "" : ", ") + name;
+  for (const std::string& name : converters)
+    converters_ += (converters_.empty() ? "" : ", ") + name;
 }
 
 bool NonfiniteGuard::must_skip(int64_t step, double loss, double grad_norm,
@@ -33,10 +35,11 @@ bool NonfiniteGuard::must_skip(int64_t step, double loss, double grad_norm,
 }
 
 void NonfiniteGuard::stop(int64_t step, const std::string& what) const {
-  throw Error(ExitStatus::kDiverged, what,
-              "step " + std::to_string(step) + (converters_.empty() ? "" : ", converters: " + converters_),
-              "lower optimizer.lr, warm up longer (lr_scheduler.warmup_steps), or look at the data of this "
-              "step; nothing of it was saved");
+  throw Error(
+      ExitStatus::kDiverged, what,
+      "step " + std::to_string(step) + (converters_.empty() ? "" : ", converters: " + converters_),
+      "lower optimizer.lr, warm up longer (lr_scheduler.warmup_steps), or look at the data of this "
+      "step; nothing of it was saved");
 }
 
 }  // namespace titan::train

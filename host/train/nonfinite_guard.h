@@ -20,7 +20,8 @@ class NonfiniteGuard {
 
   /// True if the step must be skipped; it is logged and counted in `position` then. Throws an error
   /// of status kDiverged if bad steps end the run, or if there were too many in a row.
-  bool must_skip(int64_t step, double loss, double grad_norm, checkpoint::RunPosition& position) const;
+  bool must_skip(int64_t step, double loss, double grad_norm,
+                 checkpoint::RunPosition& position) const;
 
  private:
   [[noreturn]] void stop(int64_t step, const std::string& what) const;

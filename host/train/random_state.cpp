@@ -16,7 +16,8 @@ namespace {
 std::vector<std::pair<std::string, at::Generator>> generators_of(at::Device device) {
   std::vector<std::pair<std::string, at::Generator>> generators;
   generators.emplace_back("cpu", at::globalContext().defaultGenerator(at::kCPU));
-  if (device.is_cuda()) generators.emplace_back("cuda", at::globalContext().defaultGenerator(device));
+  if (device.is_cuda())
+    generators.emplace_back("cuda", at::globalContext().defaultGenerator(device));
   return generators;
 }
 
@@ -70,7 +71,8 @@ std::map<std::string, std::string> generator_states(at::Device device) {
 void restore_generators(at::Device device, const std::map<std::string, std::string>& states,
                         const std::string& where) {
   const std::string hint =
-      "let it begin anew with checkpoint.exclude_from_loading: [train_state], or resume from another step";
+      "let it begin anew with checkpoint.exclude_from_loading: [train_state], or resume from "
+      "another step";
   for (auto& [name, generator] : generators_of(device)) {
     const auto found = states.find(name);
     if (found == states.end())
@@ -82,7 +84,8 @@ void restore_generators(at::Device device, const std::map<std::string, std::stri
       TORCH_CHECK(state.defined());
       generator.set_state(state);
     } catch (const c10::Error&) {
-      throw data_error("the state of the random number generator '" + name + "' is damaged", where, hint);
+      throw data_error("the state of the random number generator '" + name + "' is damaged", where,
+                       hint);
     }
   }
 }

@@ -27,18 +27,22 @@ void refuse_dropped_state(const checkpoint::Manifest& manifest, model::Module& m
   for (const checkpoint::TensorEntry& entry : reader.tensors()) {
     const auto slash = entry.name.find('/');
     if (slash == std::string::npos || known.count(entry.name)) continue;
-    throw data_error("the checkpoint holds '" + checkpoint::shown_name(entry.name) + "', state of the converter " +
-                         manifest.owner_of(entry.name) + ", which this run does not apply that way",
+    throw data_error("the checkpoint holds '" + checkpoint::shown_name(entry.name) +
+                         "', state of the converter " + manifest.owner_of(entry.name) +
+                         ", which this run does not apply that way",
                      file.string(),
-                     "apply it as the checkpoint's run did (model.converters), or begin a new run from the weights "
-                     "alone: another job.dump_folder and checkpoint.initial_load_path=" + file.parent_path().string());
+                     "apply it as the checkpoint's run did (model.converters), or begin a new run "
+                     "from the weights "
+                     "alone: another job.dump_folder and checkpoint.initial_load_path=" +
+                         file.parent_path().string());
   }
 }
 
 void warn_of_differences(const checkpoint::Manifest& manifest, const RunRecord& record) {
   const std::vector<std::string> lines = differences(manifest, record);
   if (lines.empty()) return;
-  std::string text = "this run differs from the one that made the checkpoint, so it goes on differently:";
+  std::string text =
+      "this run differs from the one that made the checkpoint, so it goes on differently:";
   for (const std::string& line : lines) text += "\n  " + line;
   log_warning(text);
 }
@@ -57,7 +61,8 @@ checkpoint::Snapshot take_snapshot(const RunParts& parts, const RunRecord& recor
   manifest.settings = record.settings;
   manifest.converters = record.converters;
   manifest.made_by = "titan " TITAN_SDK_VERSION ", LibTorch " TITAN_TORCH_VERSION;
-  for (const auto& [name, tensor] : checkpoint::model_tensors(parts.model)) snapshot.model[name] = tensor.detach();
+  for (const auto& [name, tensor] : checkpoint::model_tensors(parts.model))
+    snapshot.model[name] = tensor.detach();
   // Parameters only: a buffer may be a count or a statistic that has no digits to spare.
   if (model_only)
     for (const auto& named : model::named_parameters(parts.model))
@@ -75,15 +80,19 @@ ResumeReport resume_run(const checkpoint::StepFolder& from, const RunRecord& rec
   const std::filesystem::path model_file = from.path / checkpoint::kModelFile;
   const std::filesystem::path optimizer_file = from.path / checkpoint::kOptimizerFile;
   if (manifest.model_only && wanted("optimizer"))
-    throw data_error("step-" + std::to_string(from.step) + " holds the weights alone (checkpoint.last_save_model_only)",
-                     from.path.string(),
-                     "resume from an earlier step (checkpoint.load_step), go on with a fresh optimizer "
-                     "(checkpoint.exclude_from_loading: [optimizer]), or begin a new run from these weights "
-                     "(another job.dump_folder and checkpoint.initial_load_path)");
+    throw data_error(
+        "step-" + std::to_string(from.step) +
+            " holds the weights alone (checkpoint.last_save_model_only)",
+        from.path.string(),
+        "resume from an earlier step (checkpoint.load_step), go on with a fresh optimizer "
+        "(checkpoint.exclude_from_loading: [optimizer]), or begin a new run from these weights "
+        "(another job.dump_folder and checkpoint.initial_load_path)");
   warn_of_differences(manifest, record);
   // Everything that can be checked is, before anything changes.
-  if (wanted("model")) checkpoint::verify_file(model_file, manifest.files.at(checkpoint::kModelFile));
-  if (wanted("optimizer")) checkpoint::verify_file(optimizer_file, manifest.files.at(checkpoint::kOptimizerFile));
+  if (wanted("model"))
+    checkpoint::verify_file(model_file, manifest.files.at(checkpoint::kModelFile));
+  if (wanted("optimizer"))
+    checkpoint::verify_file(optimizer_file, manifest.files.at(checkpoint::kOptimizerFile));
   if (wanted("dataloader")) parts.loader.restore(manifest.loader);
 
   ResumeReport report;
@@ -98,15 +107,18 @@ ResumeReport resume_run(const checkpoint::StepFolder& from, const RunRecord& rec
       log_warning("the checkpoint has no '" + name + "': it keeps its initial value");
   }
   if (wanted("optimizer"))
-    checkpoint::load_optimizer(parts.optimizer, checkpoint::SafetensorsReader(optimizer_file), report.missing);
+    checkpoint::load_optimizer(parts.optimizer, checkpoint::SafetensorsReader(optimizer_file),
+                               report.missing);
   if (wanted("train_state")) {
     parts.position = manifest.position;
-    restore_generators(parts.device, manifest.generators, (from.path / checkpoint::kManifestFile).string());
+    restore_generators(parts.device, manifest.generators,
+                       (from.path / checkpoint::kManifestFile).string());
   }
   parts.position.schedule_step = wanted("lr_scheduler") ? manifest.position.schedule_step : 0;
 
   std::string left_out;
-  for (const std::string& part : exclude) left_out += (left_out.empty() ? "; not loaded: " : ", ") + part;
+  for (const std::string& part : exclude)
+    left_out += (left_out.empty() ? "; not loaded: " : ", ") + part;
   log_info("resumed from " + from.path.string() + left_out);
   return report;
 }

@@ -41,8 +41,8 @@ struct ResumeReport {
 ResumeReport resume_run(const checkpoint::StepFolder& from, const RunRecord& record,
                         const std::vector<std::string>& exclude, const RunParts& parts);
 
-/// Weights and state once more, for after the converters' hooks have run: those fill caches, but the
-/// run that was saved had its hooks already, and a second time may change bits.
+/// Weights and state once more, for after the converters' hooks have run: those fill caches, but
+/// the run that was saved had its hooks already, and a second time may change bits.
 void put_back_model(const checkpoint::StepFolder& from, const RunParts& parts);
 
 }  // namespace titan::train

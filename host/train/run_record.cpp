@@ -12,8 +12,9 @@ namespace {
 /// Keys of the sections below that change no number of a step.
 const std::set<std::string>& keys_without_effect() {
   static const std::set<std::string> keys = {
-      "model.converters",     "model.print_after_conversion", "training.steps", "training.device",
-      "training.on_nonfinite", "training.max_skipped_steps",  "training.dataset_path"};
+      "model.converters",     "model.print_after_conversion", "training.steps",
+      "training.device",      "training.on_nonfinite",        "training.max_skipped_steps",
+      "training.dataset_path"};
   return keys;
 }
 

@@ -84,20 +84,25 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
       [this](int64_t step) { converters_->post_optimizer_hook(*model_, step, &metrics_); });
   schedule_ = std::make_unique<optim::LrSchedule>(schedule_options(config));
   for (const std::string& warning : schedule_->warnings()) log_warning(warning);
-  record_ = make_run_record(config, options_.converters, options_.plugins, options_.device.device.is_cuda());
+  record_ = make_run_record(config, options_.converters, options_.plugins,
+                            options_.device.device.is_cuda());
   nonfinite_ = std::make_unique<NonfiniteGuard>(config.training, converters_->instance_names());
-  const ResumeReport loaded = options_.resume
-                                  ? resume_run(*options_.resume, record_, config.checkpoint.exclude_from_loading, parts())
-                                  : load_initial_weights(spec, args_);
-  converters_->after_init(*model_,
-                          loaded.model_loaded ? converters::HookReason::kLoaded : converters::HookReason::kFresh,
-                          loaded.missing, nullptr, position_.step);
-  if (options_.resume && loaded.model_loaded && converters_->has_hooks()) put_back_model(*options_.resume, parts());
+  const ResumeReport loaded =
+      options_.resume
+          ? resume_run(*options_.resume, record_, config.checkpoint.exclude_from_loading, parts())
+          : load_initial_weights(spec, args_);
+  converters_->after_init(
+      *model_,
+      loaded.model_loaded ? converters::HookReason::kLoaded : converters::HookReason::kFresh,
+      loaded.missing, nullptr, position_.step);
+  if (options_.resume && loaded.model_loaded && converters_->has_hooks())
+    put_back_model(*options_.resume, parts());
   accumulation_steps_ = accumulation_steps(config.training);
   for (const auto& named : model::named_parameters(*model_)) parameter_count_ += named.parameter->tensor.numel();
 }
 
-ResumeReport Trainer::load_initial_weights(const model::TrainSpec& spec, const model::ModelArgs& args) {
+ResumeReport Trainer::load_initial_weights(const model::TrainSpec& spec,
+                                           const model::ModelArgs& args) {
   const std::string& path = options_.config.checkpoint.initial_load_path;
   if (path.empty()) return {};
   const std::optional<checkpoint::Manifest> manifest = checkpoint::verify_weights(path);
