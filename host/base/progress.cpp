@@ -48,18 +48,22 @@ Progress::Progress(std::string label, int64_t total, int fd,
 
 void Progress::update(int64_t done, std::string_view text) {
   const Clock::time_point now = Clock::now();
+  // As if all steps had taken the time of those that this process did.
+  std::chrono::duration<double> elapsed = now - start_;
+  if (done > done_before_)
+    elapsed *= static_cast<double>(done) / static_cast<double>(done - done_before_);
   if (terminal_) {
     if (drawn_ && done < total_ && now - last_output_ < kRedrawInterval) return;
     // One column is left free: a full line would wrap on some terminals.
     const size_t width = std::max<size_t>(2, terminal_width(fd_)) - 1;
     std::string line = "\r";
-    line += progress_line(label_, done, total_, now - start_, text, width);
+    line += progress_line(label_, done, total_, elapsed, text, width);
     line += "\x1b[K";
     write_all(fd_, line);
     drawn_ = true;
   } else {
     if (now - last_output_ < plain_interval_) return;
-    write_all(fd_, progress_line(label_, done, total_, now - start_, text, 200) + "\n");
+    write_all(fd_, progress_line(label_, done, total_, elapsed, text, 200) + "\n");
   }
   last_output_ = now;
 }

@@ -27,6 +27,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  /// For work that goes on: the estimate counts only what is done from here.
+  void start_from(int64_t done) { done_before_ = done; }
   /// `done` of total steps are done; `text` is shown behind the estimate.
   void update(int64_t done, std::string_view text = {});
   /// Erases the line, so that other output can follow; the next update draws it again.
@@ -35,6 +37,7 @@ class Progress {
  private:
   std::string label_;
   int64_t total_;
+  int64_t done_before_ = 0;
   int fd_;
   bool terminal_;
   bool drawn_ = false;

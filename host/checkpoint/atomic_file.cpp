@@ -8,12 +8,18 @@
 #include <string>
 #include <utility>
 
-#include "base/error.h"
+#include "checkpoint/crc32c.h"
 
 namespace titan::checkpoint {
 namespace {
 
-Error cannot_write(const std::filesystem::path& path, int code) {
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
+}  // namespace
+
+Error cannot_write_file(const std::filesystem::path& path, int code) {
   std::string hint = "check that the folder exists and that this user may write to it";
   if (code == ENOSPC || code == EDQUOT || code == EFBIG)
     hint = "free space on the disk (or raise the limit on file sizes), or choose another folder";
@@ -22,11 +28,12 @@ Error cannot_write(const std::filesystem::path& path, int code) {
                            path.string(), hint);
 }
 
-std::filesystem::path folder_of(const std::filesystem::path& path) {
-  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+void sync_folder(const std::filesystem::path& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ::fsync(descriptor);
+  ::close(descriptor);
 }
-
-}  // namespace
 
 AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path) {
   // Another process, or one that crashed under the same number, may own the first name.
@@ -36,7 +43,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path) {
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor_ >= 0 || errno != EEXIST) break;
   }
-  if (descriptor_ < 0) throw cannot_write(path, errno);
+  if (descriptor_ < 0) throw cannot_write_file(path, errno);
 }
 
 AtomicFile::~AtomicFile() {
@@ -47,25 +54,23 @@ AtomicFile::~AtomicFile() {
 
 void AtomicFile::write(const void* bytes, int64_t size) {
   const char* from = static_cast<const char*>(bytes);
+  sum_.bytes += size;
+  sum_.crc32c = crc32c(sum_.crc32c, {from, static_cast<size_t>(size)});
   while (size > 0) {
     const ssize_t count = ::write(descriptor_, from, static_cast<size_t>(size));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw cannot_write(path_, errno);
+    if (count < 0) throw cannot_write_file(path_, errno);
     from += count;
     size -= count;
   }
 }
 
 void AtomicFile::commit() {
-  if (::fsync(descriptor_) != 0) throw cannot_write(path_, errno);
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw cannot_write(path_, errno);
-  if (::close(std::exchange(descriptor_, -1)) != 0) throw cannot_write(path_, errno);
-  // The new name lives in the folder, which has to reach the disk as well. Some file systems
-  // cannot do that; the file is complete either way.
-  const int folder = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return;
-  ::fsync(folder);
-  ::close(folder);
+  if (::fsync(descriptor_) != 0) throw cannot_write_file(path_, errno);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw cannot_write_file(path_, errno);
+  if (::close(std::exchange(descriptor_, -1)) != 0) throw cannot_write_file(path_, errno);
+  // The new name lives in the folder, which has to reach the disk as well.
+  sync_folder(folder_of(path_));
 }
 
 }  // namespace titan::checkpoint

@@ -78,8 +78,9 @@ std::string shortened_list(const std::vector<std::string>& items) {
 
 class Loading {
  public:
-  Loading(model::Module& root, const std::filesystem::path& path, const HfNameMap* hf)
-      : files_(path), targets_(targets_of(root)), hf_(hf) {
+  Loading(model::Module& root, const std::filesystem::path& path, const HfNameMap* hf,
+          TypeRule types)
+      : files_(path), targets_(targets_of(root)), hf_(hf), types_(types) {
     for (size_t i = 0; i < targets_.size(); ++i) {
       by_name_[targets_[i].name] = i;
       for (const std::string& alias : targets_[i].aliases) by_name_.emplace(alias, i);
@@ -165,7 +166,8 @@ class Loading {
     add("missing in the file", mismatches_.missing);
     add("unknown to the model", mismatches_.unexpected);
     add("of another shape", mismatches_.shapes);
-    add("of a type that cannot be converted", mismatches_.types);
+    add(types_ == TypeRule::kExact ? "of another type" : "of a type that cannot be converted",
+        mismatches_.types);
     throw data_error(
         what, files_.path().string(),
         "choose the model (model.flavor) that the weights belong to, or other weights");
@@ -174,7 +176,9 @@ class Loading {
   void check_pair(const Target& target, const std::string& source) {
     const TensorEntry& entry = files_.entry(source);
     const at::ScalarType found = to_torch(entry.type), needed = target.tensor.scalar_type();
-    if (found != needed && !(is_plain_float(found) && is_plain_float(needed)))
+    const bool converted =
+        types_ == TypeRule::kConvertFloats && is_plain_float(found) && is_plain_float(needed);
+    if (found != needed && !converted)
       mismatches_.types.push_back(shown_name(source) + ": found " +
                                   std::string(type_name(entry.type)) + ", needed " +
                                   at::toString(needed));
@@ -228,15 +232,22 @@ class Loading {
   std::vector<Target> targets_;
   std::map<std::string, size_t> by_name_;
   const HfNameMap* hf_;
+  TypeRule types_;
   Mismatches mismatches_;
   LoadReport report_;
 };
 
 }  // namespace
 
+std::map<std::string, at::Tensor> model_tensors(model::Module& root) {
+  std::map<std::string, at::Tensor> tensors;
+  for (const Target& target : targets_of(root)) tensors[target.name] = target.tensor;
+  return tensors;
+}
+
 LoadReport load_weights(model::Module& root, const std::filesystem::path& file_or_folder,
-                        const HfNameMap* hf) {
-  return Loading(root, file_or_folder, hf).run();
+                        const HfNameMap* hf, TypeRule types) {
+  return Loading(root, file_or_folder, hf, types).run();
 }
 
 }  // namespace titan::checkpoint

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,13 +36,19 @@ struct LoadReport {
   std::vector<std::string> unused_added;
 };
 
+/// Whether values may be rounded to the type that the model has.
+enum class TypeRule { kConvertFloats, kExact };
+
+/// The live parameters and persistent buffers of `root` under the names that files give them.
+std::map<std::string, at::Tensor> model_tensors(model::Module& root);
+
 /// Copies every parameter and persistent buffer of `root` from a file or folder (see WeightFiles),
-/// converting between floating-point types. The model must be materialized. Which names the files
-/// use is found out from the files; `hf` may be null.
+/// converting between floating-point types unless `types` forbids it. The model must be
+/// materialized. Which names the files use is found out from the files; `hf` may be null.
 ///
 /// Names, shapes and types are all checked before the first value changes. Throws one data error
 /// that lists everything that does not fit. Only state that a converter added may be missing.
 LoadReport load_weights(model::Module& root, const std::filesystem::path& file_or_folder,
-                        const HfNameMap* hf = nullptr);
+                        const HfNameMap* hf = nullptr, TypeRule types = TypeRule::kConvertFloats);
 
 }  // namespace titan::checkpoint

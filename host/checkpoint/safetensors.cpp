@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/regular_file.h"
 #include "base/suggest.h"
-#include "checkpoint/atomic_file.h"
 
 namespace titan::checkpoint {
 namespace {
@@ -91,9 +90,9 @@ at::Tensor SafetensorsReader::tensor(std::string_view name) const {
   return copy;
 }
 
-void write_safetensors(const std::filesystem::path& path,
-                       const std::map<std::string, at::Tensor>& tensors,
-                       const std::map<std::string, std::string>& metadata) {
+FileSum write_safetensors(const std::filesystem::path& path,
+                          const std::map<std::string, at::Tensor>& tensors,
+                          const std::map<std::string, std::string>& metadata) {
   std::vector<TensorEntry> entries;
   for (const auto& [name, tensor] : tensors)
     entries.push_back({name, from_torch(name, tensor.scalar_type()), tensor.sizes().vec(), 0, 0});
@@ -109,6 +108,7 @@ void write_safetensors(const std::filesystem::path& path,
     file.write(tensor.const_data_ptr(), entry.end - entry.begin);
   }
   file.commit();
+  return file.sum();
 }
 
 }  // namespace titan::checkpoint

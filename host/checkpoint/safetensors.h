@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "checkpoint/atomic_file.h"
 #include "checkpoint/safetensors_header.h"
 
 namespace titan::checkpoint {
@@ -41,8 +42,9 @@ class SafetensorsReader {
 
 /// Writes the tensors, from any device, in a fixed order: wide types first, then by name. The same
 /// tensors and metadata give the same bytes. The file is complete or not there (see AtomicFile).
-void write_safetensors(const std::filesystem::path& path,
-                       const std::map<std::string, at::Tensor>& tensors,
-                       const std::map<std::string, std::string>& metadata = {});
+/// Returns what was written.
+FileSum write_safetensors(const std::filesystem::path& path,
+                          const std::map<std::string, at::Tensor>& tensors,
+                          const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace titan::checkpoint

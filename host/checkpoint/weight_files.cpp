@@ -69,6 +69,9 @@ WeightFiles::WeightFiles(const fs::path& file_or_folder) : path_(file_or_folder)
   } else if (const fs::path index = path_ / "model.safetensors.index.json";
              fs::exists(fs::symlink_status(index, error))) {
     add_by_index(index);
+  } else if (const fs::path whole = path_ / "model.safetensors";
+             fs::exists(fs::symlink_status(whole, error))) {
+    add_all(whole);  // the optimizer's state may lie beside it
   } else {
     const std::vector<fs::path> files = safetensors_files_of(path_);
     if (files.empty())

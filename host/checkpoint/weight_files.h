@@ -14,7 +14,8 @@
 namespace titan::checkpoint {
 
 /// A folder is read by its model.safetensors.index.json if it has one, which must agree with the
-/// files; otherwise all its *.safetensors count. Throws data errors.
+/// files; else model.safetensors is all that counts, so that a step of a run can be named as it is;
+/// without that every *.safetensors does. Throws data errors.
 class WeightFiles {
  public:
   explicit WeightFiles(const std::filesystem::path& file_or_folder);

@@ -30,7 +30,8 @@ Examples:
 Any key of the config can be set as --section.key=value; the command line wins over the file.
 
 Exit status: 0 done, 1 internal error, 2 usage, config, plugin refused or device unsupported,
-3 environment, 4 data or checkpoint, 5 diverged, 6 a plugin failed while running.)";
+3 environment, 4 data or checkpoint, 5 diverged, 6 a plugin failed while running,
+130 or 143 stopped by SIGINT or SIGTERM.)";
 
 /// Splits what CLI11 left over into at most one config file and the overrides.
 ConfigArguments config_arguments(const std::vector<std::string>& rest, const std::string& command) {
@@ -145,7 +146,7 @@ int dispatch(int argc, char** argv) {
   }
 
   if (*train_app) {
-    train(config_arguments(train_app->remaining(), "train"));
+    return train(config_arguments(train_app->remaining(), "train"), {argv, argv + argc});
   } else if (*list_app) {
     plugins_list(config_arguments(list_app->remaining(), "plugins list"), json);
   } else if (*inspect_app) {

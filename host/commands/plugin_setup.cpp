@@ -38,7 +38,7 @@ plugins::Catalog find_plugins(const config::LoadedConfig* config) {
 AppliedConverters load_converters(const config::LoadedConfig& config, const plugins::Catalog& catalog,
                                   converters::Registry built_in) {
   warn_about_search(catalog);
-  AppliedConverters applied{std::move(built_in), {}};
+  AppliedConverters applied{std::move(built_in), {}, {}};
   std::vector<config::ConverterSchema> schemas = applied.registry.schemas();
   std::vector<std::string> built_in_names;
   for (const auto& schema : schemas) built_in_names.push_back(schema.name);
@@ -54,6 +54,12 @@ AppliedConverters load_converters(const config::LoadedConfig& config, const plug
         if (known.name == name) schema = known;
       schema.name = name;
       schema.origin = plugin.path.string();
+      applied.plugins[name] = {"",
+                               name,
+                               plugin.description.name,
+                               plugin.description.version,
+                               plugin.path.string(),
+                               plugin.sha256};
       applied.registry.register_model_converter(
           schema, converters::plugin_converter_factory(plugin.description.name, plugin.path.string(), table));
     }

@@ -1,8 +1,11 @@
 /// From a config to the converters it may apply: search, judge, resolve, load, register.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
+#include "checkpoint/manifest.h"
 #include "config/load.h"
 #include "config/option_schema.h"
 #include "converters/registry.h"
@@ -20,6 +23,8 @@ plugins::Catalog find_plugins(const config::LoadedConfig* config);
 struct AppliedConverters {
   converters::Registry registry;  ///< frozen; holds what the config uses and nothing else
   std::vector<config::ConverterRequest> requests;
+  /// The plugin that each converter comes from, by the converter's name; built-in ones are absent.
+  std::map<std::string, checkpoint::ConverterRecord> plugins;
 };
 
 /// Resolves model.converters against what was found, loads only the plugins it uses and registers

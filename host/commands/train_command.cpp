@@ -1,21 +1,21 @@
 #include "commands/train_command.h"
 
-#include <unistd.h>
+#include <signal.h>
 
-#include <chrono>
 #include <cstdio>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/numbers.h"
-#include "base/progress.h"
-#include "base/terminal.h"
 #include "commands/environment.h"
 #include "commands/plugin_setup.h"
+#include "commands/resume_command.h"
+#include "commands/step_reports.h"
 #include "model/train_spec.h"
-#include "observe/console.h"
-#include "observe/memory.h"
 #include "observe/metrics_writer.h"
+#include "train/checkpointer.h"
+#include "train/mfu_peak.h"
+#include "train/signals.h"
 #include "train/trainer.h"
 
 namespace titan::commands {
@@ -42,6 +42,7 @@ void log_start(const train::Trainer& trainer, const config::Config& config) {
            " FLOPs per token");
   log_info("device " + std::string(trainer.device().device.is_cuda() ? "cuda: " : "cpu: ") + facts.name + ", " +
            gib(facts.memory_bytes) + " memory");
+  for (const std::string& line : trainer.summary()) log_info(line);
   for (const std::string& line : trainer.converters().summary()) log_info("converter " + line);
   if (trainer.converters().empty()) log_info("no converters are applied (model.converters is empty)");
 }
@@ -56,13 +57,47 @@ void print_model(model::Module& root) {
   log_info(text);
 }
 
+/// load_converters(); the error for a plugin that is not there says where a checkpoint had it from.
+AppliedConverters load_converters_of_run(const config::LoadedConfig& loaded,
+                                         const plugins::Catalog& catalog) {
+  try {
+    return load_converters(loaded, catalog);
+  } catch (const Error& error) {
+    for (const std::string& name : config::requested_converters(loaded)) {
+      if (!catalog.find(name).empty()) continue;
+      const std::string origin = origin_in_checkpoint(loaded.values, name);
+      if (!origin.empty())
+        throw Error(error.status(), error.what(), error.where(), error.hint() + "; " + origin);
+    }
+    throw;
+  }
+}
+
+/// Says how to go on: the command itself goes to standard output, alone on its line.
+void report_stop(int signal, int64_t step, const config::Config& config,
+                 const std::vector<std::string>& command_line) {
+  const std::string stopped = std::string("stopped by ") +
+                              (signal == SIGINT ? "SIGINT" : "SIGTERM") + " after step " +
+                              std::to_string(step) + " of " + std::to_string(config.training.steps);
+  if (!config.checkpoint.enable) {
+    log_warning(stopped +
+                "; nothing was saved, because checkpoints are not enabled "
+                "(checkpoint.enable: true)");
+  } else if (step == 0) {
+    log_info(stopped + "; there is nothing to go on from yet");
+  } else {
+    log_info(stopped + "; the command that goes on with step " + std::to_string(step + 1) + ":");
+    std::printf("%s\n", resume_command(command_line, config, step).c_str());
+    std::fflush(stdout);
+  }
+}
+
 }  // namespace
 
-void train(const ConfigArguments& arguments) {
+int train(const ConfigArguments& arguments, const std::vector<std::string>& command_line) {
   if (!arguments.file)
     throw usage_error("no config file was given", "titan train",
                       "titan train configs/llama3_debug.yaml [--section.key=value ...]");
-  using Clock = std::chrono::steady_clock;
 
   model::TrainSpecRegistry specs;
   specs.add(model::llama3_train_spec());
@@ -72,57 +107,38 @@ void train(const ConfigArguments& arguments) {
   const config::Config& config = loaded.values;
 
   const plugins::Catalog catalog = find_plugins(&loaded);
-  const AppliedConverters applied = load_converters(loaded, catalog);
+  const AppliedConverters applied = load_converters_of_run(loaded, catalog);
+  train::ignore_file_size_signal();
   observe::MetricsWriter writer(config.job.dump_folder);
-  train::Trainer trainer({config, applied.requests, train::resolve_device(config.training.device), data_folder()},
+  train::Checkpointer checkpointer(config);
+  train::Trainer trainer({config, applied.requests, train::resolve_device(config.training.device),
+                          data_folder(), applied.plugins, checkpointer.find_resume()},
                          specs, applied.registry);
+  writer.keep_until(trainer.steps_done());
   log_start(trainer, config);
+  const train::MfuPeak peak = train::mfu_peak(trainer.device().facts, applied.registry, applied.requests);
+  log_info(peak.text);
   if (config.model.print_after_conversion) print_model(trainer.model());
 
-  const bool color = use_color(STDERR_FILENO) && !config.metrics.disable_color_printing;
-  const auto flops = static_cast<double>(model::flops_per_token(trainer.model_args(), config.training.seq_len));
-  Progress progress("train", trainer.total_steps(), STDERR_FILENO);
-  Clock::time_point since = Clock::now();
-  int64_t tokens_since = 0, tokens_seen = 0, epoch = trainer.dataset_epoch();
-  double first_loss = 0, last_loss = 0;
-  while (trainer.steps_done() < trainer.total_steps()) {
+  const auto take_snapshot = [&trainer](bool model_only) { return trainer.snapshot(model_only); };
+  StepReports reports(trainer, config, peak.flops, writer);
+  const train::SignalGuard signals;
+  while (trainer.steps_done() < trainer.total_steps() && signals.received() == 0) {
     const train::StepResult result = trainer.step();
-    tokens_since += result.tokens;
-    tokens_seen += result.tokens;
-    if (result.step == 1) first_loss = result.loss;
-    last_loss = result.loss;
-    if (trainer.dataset_epoch() != epoch) {
-      epoch = trainer.dataset_epoch();
-      progress.clear();
-      log_warning("dataset " + config.training.dataset + " is being re-looped (epoch " + std::to_string(epoch + 1) + ")");
-    }
-    const bool last = result.step == trainer.total_steps();
-    if (result.step == 1 || last || result.step % config.metrics.log_freq == 0) {
-      const double seconds = std::chrono::duration<double>(Clock::now() - since).count();
-      observe::StepMetrics metrics;
-      metrics.step = result.step;
-      metrics.loss = result.loss;
-      metrics.grad_norm = result.grad_norm;
-      metrics.lr = result.lr;
-      metrics.tps = seconds > 0 ? static_cast<double>(tokens_since) / seconds : 0;
-      metrics.tflops = metrics.tps * flops / 1e12;
-      metrics.n_tokens_seen = tokens_seen;
-      metrics.memory_peak_bytes = observe::peak_resident_bytes();
-      metrics.memory_total_bytes = trainer.device().device.is_cuda() ? 0 : trainer.device().facts.memory_bytes;
-      metrics.converter_metrics = result.converter_metrics;
-      writer.write(metrics);
-      progress.clear();
-      log_info(observe::console_line(metrics, color));
-      since = Clock::now();
-      tokens_since = 0;
-    }
-    progress.update(result.step);
+    reports.add(result);
+    if (const auto validation = trainer.validate_if_due()) reports.add(*validation);
+    if (checkpointer.due(result.step)) reports.clear_line();
+    checkpointer.after_step(result.step, take_snapshot);
   }
-  progress.clear();
-  char text[96];
-  std::snprintf(text, sizeof text, "loss %.5f in step 1, %.5f in step %lld", first_loss, last_loss,
-                static_cast<long long>(trainer.total_steps()));
-  log_info("Training completed: " + std::string(text) + "; metrics in " + writer.path().string());
+  reports.clear_line();
+  if (trainer.steps_done() < trainer.total_steps()) {
+    if (reports.any()) checkpointer.save_now(trainer.steps_done(), take_snapshot);
+    report_stop(signals.received(), trainer.steps_done(), config, command_line);
+    return 128 + signals.received();
+  }
+  checkpointer.finish();
+  log_info("Training completed: " + reports.summary() + "; metrics in " + writer.path().string());
+  return 0;
 }
 
 }  // namespace titan::commands

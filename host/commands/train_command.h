@@ -1,10 +1,15 @@
 /// titan train: trains a model from a config.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "commands/command.h"
 
 namespace titan::commands {
 
-void train(const ConfigArguments& arguments);
+/// Returns the exit status: 0, or 128 + the signal that stopped the run between two steps.
+/// `command_line`: what the user typed, to tell how to go on.
+int train(const ConfigArguments& arguments, const std::vector<std::string>& command_line);
 
 }  // namespace titan::commands

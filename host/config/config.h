@@ -60,9 +60,13 @@ struct Training {
   int64_t global_batch_size = -1;  ///< -1: local_batch_size x data parallel degree
   int64_t seq_len = 2048;
   double max_norm = 1.0;
+  std::string dtype = "float32";                   ///< or "bfloat16"; of the parameters
+  std::string mixed_precision_param = "bfloat16";  ///< or "float32"
   int64_t steps = 10000;
   int64_t seed = 0;
   std::string device = "auto";  ///< or "cpu", "cuda"
+  std::string on_nonfinite = "stop";  ///< or "skip"
+  int64_t max_skipped_steps = 10;     ///< in a row
   bool operator==(const Training&) const = default;
 };
 
@@ -85,6 +89,23 @@ struct LrScheduler {
   bool operator==(const LrScheduler&) const = default;
 };
 
+struct ActivationCheckpoint {
+  std::string mode = "selective";         ///< or "full", "none"
+  std::string selective_ac_option = "2";  ///< every so many-th block, or "op"
+  bool operator==(const ActivationCheckpoint&) const = default;
+};
+
+struct Validation {
+  bool enable = false;
+  std::string dataset = "pride_and_prejudice";  ///< as training.dataset
+  std::string dataset_path;
+  int64_t local_batch_size = 8;
+  int64_t seq_len = 2048;
+  int64_t freq = 10;   ///< optimizer steps; also after step 1
+  int64_t steps = -1;  ///< batches in one round; -1: the whole dataset once
+  bool operator==(const Validation&) const = default;
+};
+
 struct Metrics {
   int64_t log_freq = 10;
   bool disable_color_printing = false;
@@ -92,7 +113,17 @@ struct Metrics {
 };
 
 struct Checkpoint {
+  bool enable = false;
+  std::string folder = "checkpoint";  ///< under job.dump_folder
+  int64_t interval = 500;
   std::string initial_load_path;  ///< empty: start from fresh weights
+  bool last_save_model_only = false;
+  std::string export_dtype = "float32";  ///< or "bfloat16", "float16"; of model-only saves
+  int64_t keep_latest_k = 10;            ///< 0: all
+  int64_t load_step = -1;                ///< -1: the latest
+  std::vector<std::string> exclude_from_loading;
+  bool enable_first_step_checkpoint = false;
+  std::string async_mode = "disabled";  ///< or "async"
   bool operator==(const Checkpoint&) const = default;
 };
 
@@ -108,6 +139,8 @@ struct Config {
   Training training;
   Optimizer optimizer;
   LrScheduler lr_scheduler;
+  ActivationCheckpoint activation_checkpoint;
+  Validation validation;
   Metrics metrics;
   Checkpoint checkpoint;
   Plugins plugins;

@@ -1,6 +1,9 @@
 #include "config/cross_check.h"
 
+#include <charconv>
+
 #include "base/error.h"
+#include "config/fields.h"
 
 namespace titan::config {
 namespace {
@@ -27,14 +30,47 @@ void check_batch_sizes(const LoadedConfig& config) {
       "choose a multiple: their quotient is the number of accumulated micro-batches");
 }
 
-void check_dataset(const LoadedConfig& config) {
+void check_dataset(const LoadedConfig& config, const std::string& section,
+                   const std::string& dataset, const std::string& path) {
+  const std::string key = section + ".dataset";
+  if (dataset != "pride_and_prejudice" && path.empty())
+    throw usage_error(key + " is '" + dataset + "', which needs " + key + "_path",
+                      place_of(config, {key.c_str()}),
+                      "set --" + key + "_path=PATH to your file or folder");
+}
+
+void check_validation(const LoadedConfig& config) {
+  const Validation& validation = config.values.validation;
+  if (validation.steps == 0)
+    throw usage_error("validation.steps is 0: nothing would be measured",
+                      place_of(config, {"validation.steps"}),
+                      "give a number of batches, or -1 for all data once");
+  if (validation.enable)
+    check_dataset(config, "validation", validation.dataset, validation.dataset_path);
+}
+
+/// What is stored in bfloat16 has no more digits to compute with.
+void check_types(const LoadedConfig& config) {
   const Training& training = config.values.training;
-  const bool needs_path = training.dataset != "pride_and_prejudice";
-  if (needs_path && training.dataset_path.empty())
-    throw usage_error("training.dataset is '" + training.dataset +
-                          "', which needs training.dataset_path",
-                      place_of(config, {"training.dataset"}),
-                      "set --training.dataset_path=PATH to your file or folder");
+  if (training.dtype != "bfloat16" || training.mixed_precision_param != "float32") return;
+  throw usage_error(
+      "training.mixed_precision_param (float32) is wider than training.dtype (bfloat16)",
+      place_of(config, {"training.mixed_precision_param", "training.dtype"}),
+      "set training.mixed_precision_param: bfloat16 to compute in the parameters' type, or "
+      "training.dtype: float32 to store more digits");
+}
+
+void check_selective_option(const LoadedConfig& config) {
+  const std::string& option = config.values.activation_checkpoint.selective_ac_option;
+  int32_t every = 0;
+  const auto [end, error] = std::from_chars(option.data(), option.data() + option.size(), every);
+  const bool number = error == std::errc() && end == option.data() + option.size() && every >= 1;
+  if (number || option == "op") return;
+  throw usage_error(
+      "activation_checkpoint.selective_ac_option must be a positive number or op, found '" +
+          option + "'",
+      place_of(config, {"activation_checkpoint.selective_ac_option"}),
+      "2 recomputes every second block; op recomputes all, but keeps the most expensive results");
 }
 
 void check_heads(const LoadedConfig& config) {
@@ -52,12 +88,69 @@ void check_heads(const LoadedConfig& config) {
                       place_of(config, {"model.args.dim"}), "every head has the same width");
 }
 
+void check_checkpoint(const LoadedConfig& config) {
+  const Checkpoint& checkpoint = config.values.checkpoint;
+  if (checkpoint.keep_latest_k == 1)
+    throw usage_error(
+        "checkpoint.keep_latest_k is 1, which would leave nothing if the only checkpoint "
+        "were damaged",
+        place_of(config, {"checkpoint.keep_latest_k"}), "use 2 or more, or 0 to keep all");
+  if (checkpoint.folder.empty())
+    throw usage_error("checkpoint.folder is empty", place_of(config, {"checkpoint.folder"}),
+                      "name a folder; it lies under job.dump_folder");
+}
+
+bool from_command_line(const LoadedConfig& config, const std::string& key) {
+  const auto found = config.origins.find(key);
+  return found != config.origins.end() && found->second.starts_with("--");
+}
+
+/// A value that is not the default was meant to do something.
+void refuse_without_effect(const LoadedConfig& config, const Field& field, const std::string& why,
+                           const std::string& hint) {
+  if (field.get(config.values) == field.get(Config{})) return;
+  throw usage_error(field.full_name() + " has no effect: " + why,
+                    place_of(config, {field.full_name().c_str()}), hint);
+}
+
+void check_effects(const LoadedConfig& config) {
+  const Config& values = config.values;
+  if (values.training.on_nonfinite != "skip")
+    refuse_without_effect(
+        config, *find_field("training", "max_skipped_steps"),
+        "no step is skipped (training.on_nonfinite: " + values.training.on_nonfinite + ")",
+        "set training.on_nonfinite: skip, or leave the key out");
+  if (!values.checkpoint.enable) {
+    // Whoever turns checkpoints off for once need not edit the file.
+    const bool turned_off = from_command_line(config, "checkpoint.enable");
+    for (const Field& field : fields()) {
+      const std::string name = field.full_name();
+      if (field.section != "checkpoint" || name == "checkpoint.initial_load_path") continue;
+      if (turned_off && !from_command_line(config, name)) continue;
+      refuse_without_effect(config, field, "checkpoints are not enabled",
+                            "set checkpoint.enable: true, or leave the key out");
+    }
+  } else if (!values.checkpoint.last_save_model_only) {
+    refuse_without_effect(
+        config, *find_field("checkpoint", "export_dtype"),
+        "it is the type of model-only saves (checkpoint.last_save_model_only: false), and a "
+        "checkpoint to resume from keeps the types of the run",
+        "set checkpoint.last_save_model_only: true, or leave the key out");
+  }
+}
+
 }  // namespace
 
 void check_across_keys(const LoadedConfig& config) {
   check_batch_sizes(config);
-  check_dataset(config);
+  check_dataset(config, "training", config.values.training.dataset,
+                config.values.training.dataset_path);
+  check_validation(config);
   check_heads(config);
+  check_types(config);
+  check_selective_option(config);
+  check_checkpoint(config);
+  check_effects(config);
 }
 
 }  // namespace titan::config

@@ -136,8 +136,7 @@ std::vector<Row> field_rows() {
       TITAN_ROW(job, description, "free text that is written to the log"),
 
       TITAN_ROW(model, name, "model family").one_of({"llama3"}),
-      TITAN_ROW(model, flavor, "size of the model")
-          .one_of({"debugmodel", "8B", "70B", "405B"}),
+      TITAN_ROW(model, flavor, "size of the model").one_of({"debugmodel", "8B", "70B", "405B"}),
       TITAN_ROW(model, converters,
                 "converters to apply, in order: names, or maps with use, as, include, exclude and "
                 "options"),
@@ -186,10 +185,24 @@ std::vector<Row> field_rows() {
           .at_most(kLargestSize),
       TITAN_ROW(training, seq_len, "tokens in one sequence").at_least(1).at_most(kLargestSize),
       TITAN_ROW(training, max_norm, "gradients are scaled down to this global L2 norm").above(0),
+      TITAN_ROW(training, dtype, "type of parameters, gradients and optimizer state")
+          .one_of({"float32", "bfloat16"}),
+      TITAN_ROW(training, mixed_precision_param,
+                "type that linear layers and attention compute in; parameters, gradients and the "
+                "residual stream keep training.dtype, as under torch's autocast. The default is "
+                "torchtitan's; few CPUs are fast in bfloat16, so llama3_debug.yaml takes float32")
+          .one_of({"bfloat16", "float32"}),
       TITAN_ROW(training, steps, "optimizer steps to train").at_least(1),
       TITAN_ROW(training, seed, "seed of weights and data order").at_least(0),
       TITAN_ROW(training, device, "where to train; auto takes CUDA if there is a device")
           .one_of({"auto", "cpu", "cuda"}),
+      TITAN_ROW(training, on_nonfinite,
+                "a step whose loss or gradient norm is not finite stops the run, or is skipped: "
+                "its batch is used up, weights and optimizer stay as they are")
+          .one_of({"stop", "skip"}),
+      TITAN_ROW(training, max_skipped_steps,
+                "more skipped steps in a row than this stop the run (on_nonfinite: skip)")
+          .at_least(1),
 
       TITAN_ROW(optimizer, name, "update rule").one_of({"AdamW"}),
       TITAN_ROW(optimizer, lr, "peak learning rate").at_least(0).at_most(1e6),
@@ -208,21 +221,76 @@ std::vector<Row> field_rows() {
                 "share of the steps in which the rate falls; null: all steps after the warmup")
           .at_least(0)
           .at_most(1),
-      TITAN_ROW(lr_scheduler, decay_type, "shape of the fall")
-          .one_of({"linear", "sqrt", "cosine"}),
+      TITAN_ROW(lr_scheduler, decay_type, "shape of the fall").one_of({"linear", "sqrt", "cosine"}),
       TITAN_ROW(lr_scheduler, min_lr_factor, "the rate falls to this share of its peak")
           .at_least(0)
           .at_most(1),
       TITAN_ROW(lr_scheduler, total_steps, "length of the schedule; null: training.steps")
           .at_least(1),
 
+      TITAN_ROW(activation_checkpoint, mode,
+                "which blocks keep only their input for backward and compute their activations "
+                "again there: less memory, more time, the same numbers bit for bit (torchtitan's "
+                "default)")
+          .one_of({"selective", "full", "none"}),
+      TITAN_ROW(activation_checkpoint, selective_ac_option,
+                "mode selective: every so many-th block (2: the second, fourth, ...), or op: every "
+                "block, but attention, every second matrix product and largest elements (fp8 scales) "
+                "are kept"),
+
+      TITAN_ROW(validation, enable, "measure the loss on other data while training"),
+      TITAN_ROW(validation, dataset, "what to validate on; see training.dataset")
+          .one_of({"pride_and_prejudice", "text", "tokens"}),
+      TITAN_ROW(validation, dataset_path,
+                "file or folder of the validation data; needed by text and tokens (their integer "
+                "type is training.token_dtype)")
+          .path(),
+      TITAN_ROW(validation, local_batch_size, "sequences in one forward pass of validation")
+          .at_least(1)
+          .at_most(kLargestSize),
+      TITAN_ROW(validation, seq_len, "tokens in one sequence of validation")
+          .at_least(1)
+          .at_most(kLargestSize),
+      TITAN_ROW(validation, freq, "validate after step 1 and every so many steps").at_least(1),
+      TITAN_ROW(validation, steps,
+                "batches in one validation, always from the beginning of the data so that losses "
+                "compare; -1: all data once")
+          .at_least(-1),
+
       TITAN_ROW(metrics, log_freq, "a line is logged at step 1 and every so many steps")
           .at_least(1),
       TITAN_ROW(metrics, disable_color_printing, "no colours in the log, even on a terminal"),
 
+      TITAN_ROW(checkpoint, enable,
+                "save checkpoints; a run that finds one in its folder resumes from it"),
+      TITAN_ROW(checkpoint, folder, "where checkpoints lie, under job.dump_folder").path(),
+      TITAN_ROW(checkpoint, interval, "a checkpoint is saved every so many steps, and at the end")
+          .at_least(1),
       TITAN_ROW(checkpoint, initial_load_path,
-                "weights to start from (.safetensors file or folder); empty: fresh weights")
+                "weights to start from (.safetensors file or folder, or one step of a run); empty: "
+                "fresh weights; a checkpoint to resume from goes before")
           .path(),
+      TITAN_ROW(checkpoint, last_save_model_only,
+                "the last step saves the weights alone, for use elsewhere. Such a save cannot be "
+                "resumed, so the default is false (torchtitan: true): a finished run can go on"),
+      TITAN_ROW(checkpoint, export_dtype,
+                "floating-point type of the parameters in a model-only save")
+          .one_of({"float32", "bfloat16", "float16"}),
+      TITAN_ROW(
+          checkpoint, keep_latest_k,
+          "older checkpoints are deleted once a new one is complete; 0 keeps all, 1 is refused")
+          .at_least(0),
+      TITAN_ROW(checkpoint, load_step, "the step to resume from; -1: the latest complete one")
+          .at_least(-1),
+      TITAN_ROW(checkpoint, exclude_from_loading,
+                "parts that start anew when a run resumes (model, optimizer, lr_scheduler, "
+                "dataloader, train_state)")
+          .one_of({"model", "optimizer", "lr_scheduler", "dataloader", "train_state"}),
+      TITAN_ROW(checkpoint, enable_first_step_checkpoint,
+                "also save after step 1: shows early whether saving works"),
+      TITAN_ROW(checkpoint, async_mode,
+                "async copies to memory within the step and writes in a thread beside training")
+          .one_of({"disabled", "async"}),
 
       TITAN_ROW(plugins, paths, "folders and .so files searched for plugins, before all others")
           .path(),

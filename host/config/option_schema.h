@@ -41,6 +41,8 @@ struct ConverterSchema {
   std::string summary;
   std::string origin;  ///< the file it comes from, or "built in"
   std::vector<OptionSchema> options;
+  /// Narrowest type that it multiplies matrices in ("float8"); empty: that of the run.
+  std::string matrix_type = {};
 };
 
 /// One entry of model.converters after defaults, sections and overrides have been merged.

@@ -44,6 +44,15 @@ std::string argument_names(const titan_call* call) {
   return names;
 }
 
+/// A tensor in the compute type: inputs and parameters agree on it, and so does a gradient. Backward
+/// has no inputs, and a module may have no parameters.
+const at::Tensor& example_of(const titan_call& call) {
+  for (const CallArgument& argument : call.arguments)
+    if (argument.tensor.defined() && at::isFloatingType(argument.tensor.scalar_type()))
+      return argument.tensor;
+  return call.grad_output;
+}
+
 titan_status no_argument(const titan_call* call, const char* function, std::string_view name) {
   return fail(TITAN_NOT_FOUND, std::string(function) + ": the call has no tensor '" + std::string(name) + "'",
               "it has: " + argument_names(call));
@@ -80,12 +89,10 @@ titan_status c_call_info(titan_call* call, titan_call_info* out) {
   info.step = call->context.step;
   info.micro_batch = call->context.micro_batch;
   info.stream = call->context.stream;
-  // The compute type is that of the first floating-point argument: inputs and parameters agree.
-  for (const CallArgument& argument : call->arguments) {
-    if (!argument.tensor.defined() || !at::isFloatingType(argument.tensor.scalar_type())) continue;
-    info.device = to_dl_device(argument.tensor.device());
-    info.compute_dtype = to_dl_dtype(argument.tensor.scalar_type());
-    break;
+  const at::Tensor& example = example_of(*call);
+  if (example.defined()) {
+    info.device = to_dl_device(example.device());
+    info.compute_dtype = to_dl_dtype(example.scalar_type());
   }
   return copy_out(info, out, "call_info");
 }

@@ -104,13 +104,13 @@ void ModelConvertersContainer::run_hook(model::Module& root, size_t index, HookR
 
 void ModelConvertersContainer::after_init(model::Module& root, HookReason reason,
                                           const std::set<std::string>& missing,
-                                          std::map<std::string, double>* metrics) {
+                                          std::map<std::string, double>* metrics, int64_t step) {
   for (size_t i = 0; i < instances_.size(); ++i)
     if (instances_[i].converter->wants_after_init())
-      run_hook(root, i, reason, 0, true, missing, metrics);
+      run_hook(root, i, reason, step, true, missing, metrics);
   for (size_t i = 0; i < instances_.size(); ++i)
     if (instances_[i].converter->wants_post_optimizer_hook())
-      run_hook(root, i, reason, 0, false, missing, metrics);
+      run_hook(root, i, reason, step, false, missing, metrics);
 }
 
 void ModelConvertersContainer::post_optimizer_hook(model::Module& root, int64_t step,
@@ -118,6 +118,13 @@ void ModelConvertersContainer::post_optimizer_hook(model::Module& root, int64_t 
   for (size_t i = 0; i < instances_.size(); ++i)
     if (instances_[i].converter->wants_post_optimizer_hook())
       run_hook(root, i, HookReason::kStep, step, false, {}, metrics);
+}
+
+bool ModelConvertersContainer::has_hooks() const {
+  for (const Instance& instance : instances_)
+    if (instance.converter->wants_after_init() || instance.converter->wants_post_optimizer_hook())
+      return true;
+  return false;
 }
 
 std::vector<std::string> ModelConvertersContainer::summary() const {

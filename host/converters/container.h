@@ -27,13 +27,16 @@ class ModelConvertersContainer {
   void convert(model::Module& root);
 
   /// Weights have values now. `missing`: stored names that a loaded checkpoint did not hold.
+  /// `step`: optimizer steps done, not 0 when a run resumes.
   void after_init(model::Module& root, HookReason reason, const std::set<std::string>& missing,
-                  std::map<std::string, double>* metrics = nullptr);
+                  std::map<std::string, double>* metrics = nullptr, int64_t step = 0);
   /// `step`: optimizer steps done. Metrics of hooks go to `metrics` if it is given.
   void post_optimizer_hook(model::Module& root, int64_t step,
                            std::map<std::string, double>* metrics = nullptr);
 
   bool empty() const { return instances_.empty(); }
+  /// Whether after_init() would call any code of a converter.
+  bool has_hooks() const;
   std::vector<std::string> instance_names() const;
   const std::vector<Record>& records() const { return records_; }
   std::vector<config::ConverterRequest> requests() const;

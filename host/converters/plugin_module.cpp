@@ -10,6 +10,7 @@
 #include "converters/c_call.h"
 #include "converters/output_shape.h"
 #include "model/kinds.h"
+#include "model/mixed_precision.h"
 
 namespace titan::converters {
 namespace {
@@ -22,8 +23,9 @@ using torch::autograd::variable_list;
 }
 
 /// The arguments of a call in a fixed order: inputs, (the module's output), parameters, buffers.
-std::vector<CallArgument> make_arguments(const BoundImpl& bound, const model::Inputs& inputs,
-                                         const at::Tensor* output) {
+/// Inputs come in the compute type (the module tree saw to that); parameters are brought to it here.
+std::vector<CallArgument> make_arguments(const BoundImpl& bound, const model::CallContext& context,
+                                         const model::Inputs& inputs, const at::Tensor* output) {
   std::vector<CallArgument> arguments;
   arguments.reserve(inputs.size() + 1 + bound.parameters.size() + bound.buffers.size());
   for (size_t i = 0; i < bound.inputs.size(); ++i)
@@ -31,7 +33,8 @@ std::vector<CallArgument> make_arguments(const BoundImpl& bound, const model::In
       arguments.push_back({bound.inputs[i].first, inputs[i], 0, true});
   if (output) arguments.push_back({"y", *output, 0, true});
   for (const auto& [name, parameter] : bound.parameters)
-    arguments.push_back({name, parameter->tensor, parameter->version, true});
+    arguments.push_back(
+        {name, model::compute_value(context, bound.kind, *parameter), parameter->version, true});
   for (const auto& [name, buffer] : bound.buffers)
     arguments.push_back({name, buffer->tensor, 0, false});
   for (CallArgument& argument : arguments)
@@ -109,6 +112,8 @@ struct PluginFunction : torch::autograd::Function<PluginFunction> {
     titan_call call;
     call.bound = request.bound;
     call.context = request.context;
+    // Backward runs once, also where forward ran twice: state that it keeps may change.
+    call.context.recompute = false;
     call.backward = true;
     call.saved = context->get_saved_variables();
     call.grad_output = grads[0];
@@ -117,8 +122,10 @@ struct PluginFunction : torch::autograd::Function<PluginFunction> {
     for (CallArgument& argument : call.arguments) argument.tensor.reset();
     const size_t first = call.arguments.size() - request.bound->parameters.size() - request.bound->buffers.size();
     for (size_t i = 0; i < request.bound->parameters.size(); ++i) {
-      call.arguments[first + i].tensor = request.bound->parameters[i].second->tensor;
-      call.arguments[first + i].version = request.bound->parameters[i].second->version;
+      const model::Parameter& parameter = *request.bound->parameters[i].second;
+      call.arguments[first + i].tensor =
+          model::compute_value(request.context, request.bound->kind, parameter);
+      call.arguments[first + i].version = parameter.version;
     }
     for (size_t i = 0; i < request.bound->buffers.size(); ++i)
       call.arguments[first + request.bound->parameters.size() + i].tensor = request.bound->buffers[i].second->tensor;
@@ -198,9 +205,10 @@ at::Tensor run_impl(std::shared_ptr<const BoundImpl> bound, const model::CallCon
 
 /// A wrap is about one tensor (`subject`) and what it adds; it need not say that it does not depend
 /// on the rest. A replacement stands for the whole module and must set every gradient.
-std::vector<CallArgument> wrap_arguments(const BoundImpl& bound, const model::Inputs& inputs,
-                                         const at::Tensor* output, std::string_view subject) {
-  std::vector<CallArgument> arguments = make_arguments(bound, inputs, output);
+std::vector<CallArgument> wrap_arguments(const BoundImpl& bound, const model::CallContext& context,
+                                         const model::Inputs& inputs, const at::Tensor* output,
+                                         std::string_view subject) {
+  std::vector<CallArgument> arguments = make_arguments(bound, context, inputs, output);
   for (CallArgument& argument : arguments) argument.may_lack_grad = argument.name != subject;
   for (const auto& [name, parameter] : bound.parameters)
     if (!parameter->stored_as.empty())
@@ -228,7 +236,7 @@ class PluginReplacement final : public model::Replacement, public Bindable {
   at::Tensor forward(model::Module&, const model::CallContext& context,
                      const model::Inputs& inputs) override {
     refuse_unknown_inputs(*bound_, inputs);
-    return run_impl(bound_, context, "y", make_arguments(*bound_, inputs, nullptr),
+    return run_impl(bound_, context, "y", make_arguments(*bound_, context, inputs, nullptr),
                     expected_output(*bound_, inputs));
   }
   void drop() override {
@@ -246,13 +254,13 @@ class PluginWrap final : public model::Wrap, public Bindable {
   void before(model::Module&, const model::CallContext& context, model::Inputs& inputs) override {
     if (where_ != TITAN_WRAP_BEFORE) return;
     const std::string& subject = bound_->inputs.at(0).first;
-    inputs[0] = run_impl(bound_, context, subject, wrap_arguments(*bound_, inputs, nullptr, subject),
+    inputs[0] = run_impl(bound_, context, subject, wrap_arguments(*bound_, context, inputs, nullptr, subject),
                          facts_of(inputs[0]));
   }
   at::Tensor after(model::Module&, const model::CallContext& context, const model::Inputs& inputs,
                    at::Tensor output) override {
     if (where_ != TITAN_WRAP_AFTER) return output;
-    return run_impl(bound_, context, "y", wrap_arguments(*bound_, inputs, &output, "y"), facts_of(output));
+    return run_impl(bound_, context, "y", wrap_arguments(*bound_, context, inputs, &output, "y"), facts_of(output));
   }
   void drop() override {
     if (bound_->impl->drop) bound_->impl->drop(bound_->self);
@@ -272,7 +280,7 @@ class PluginObserver final : public model::Observer, public Bindable {
     titan_call call;
     call.bound = bound_;
     call.context = context;
-    call.arguments = make_arguments(*bound_, inputs, &output);
+    call.arguments = make_arguments(*bound_, context, inputs, &output);
     run_observer(call);
   }
   void bind(model::Module& module, const std::string& instance) override { bound_->bind(module, instance); }

@@ -6,11 +6,11 @@ namespace titan::model {
 
 const Kind* find_kind(std::string_view name) {
   static const std::array<Kind, 7> kinds = {{
-      {"linear", {{"x"}}},
+      {"linear", {{"x"}}, true},
       {"rms_norm", {{"x"}}},
       {"embedding", {{"ids"}}},
-      {"attention", {{"x"}, {"rope"}, {"positions", true}, {"document_ids", true}}},
-      {"feed_forward", {{"x"}}},
+      {"attention", {{"x"}, {"rope"}, {"positions", true}, {"document_ids", true}}, true},
+      {"feed_forward", {{"x"}}, true},
       {"block", {{"x"}, {"rope"}, {"positions", true}, {"document_ids", true}}},
       {"decoder", {{"tokens"}}},
   }};

@@ -15,6 +15,8 @@ struct KindInput {
 struct Kind {
   std::string_view name;
   std::vector<KindInput> inputs;
+  /// Under mixed precision its x and parameters are in the narrower type; see mixed_precision.h.
+  bool mixed_precision = false;
 };
 
 /// The kind of that name, or null. The names equal TITAN_KIND_... of sdk/include/titan/model.h,

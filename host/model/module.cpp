@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "model/kinds.h"
+#include "model/mixed_precision.h"
+#include "model/recompute.h"
 
 namespace titan::model {
 namespace {
@@ -23,16 +25,14 @@ std::string describe(const Module& module) {
 }
 
 /// A caller that passes too few inputs would otherwise crash deep inside an operator.
-void check_inputs(const Module& module, const Inputs& inputs) {
-  const Kind* kind = find_kind(module.kind());
-  if (!kind) return;
-  if (inputs.size() > kind->inputs.size())
+void check_inputs(const Module& module, const Kind& kind, const Inputs& inputs) {
+  if (inputs.size() > kind.inputs.size())
     throw internal_error("got " + std::to_string(inputs.size()) + " inputs, takes at most " +
-                             std::to_string(kind->inputs.size()),
+                             std::to_string(kind.inputs.size()),
                          describe(module));
-  for (size_t i = 0; i < kind->inputs.size(); ++i)
-    if (!kind->inputs[i].optional && (i >= inputs.size() || !inputs[i].defined()))
-      throw internal_error("input '" + std::string(kind->inputs[i].name) + "' is missing",
+  for (size_t i = 0; i < kind.inputs.size(); ++i)
+    if (!kind.inputs[i].optional && (i >= inputs.size() || !inputs[i].defined()))
+      throw internal_error("input '" + std::string(kind.inputs[i].name) + "' is missing",
                            describe(module));
 }
 
@@ -56,11 +56,20 @@ std::unique_ptr<Module> Slot::exchange(std::unique_ptr<Module> module) {
 Module::~Module() = default;
 
 at::Tensor Module::operator()(const CallContext& context, Inputs inputs) {
-  check_inputs(*this, inputs);
-  if (wraps_.empty() && observers_.empty())
-    return replacement_ ? replacement_->forward(*this, context, inputs) : forward(context, inputs);
+  const Kind* known = find_kind(kind_);
+  if (known) check_inputs(*this, *known, inputs);
+  if (recompute_ != Recompute::kNothing && starts_recompute_region(context))
+    return run_recompute_region(*this, recompute_, context, inputs);
 
-  const Inputs given = inputs;  // observers see what the caller gave, not what a wrap made of it
+  const bool changed = replacement_ || !wraps_.empty();
+  const bool narrow = context.mixed_precision && known && known->mixed_precision;
+  // Stock attention and feed_forward leave x to their linears, which cast it each for itself: so
+  // its gradients are added in the type of the residual stream, as under autocast.
+  if (narrow && (changed || children_.empty()))
+    inputs[0] = context.mixed_precision->cast(inputs[0]);
+  if (!changed && observers_.empty()) return forward(context, inputs);
+
+  Inputs given = inputs;  // observers see what the caller gave, not what a wrap made of it
   std::vector<Inputs> passed_on(wraps_.size());
   for (size_t i = wraps_.size(); i-- > 0;) {
     wraps_[i]->before(*this, context, inputs);
@@ -72,6 +81,7 @@ at::Tensor Module::operator()(const CallContext& context, Inputs inputs) {
     output = wraps_[i]->after(*this, context, passed_on[i], std::move(output));
   if (!observers_.empty()) {
     const at::NoGradGuard no_grad;
+    if (narrow) given[0] = context.mixed_precision->cast(given[0]);
     for (const auto& observer : observers_) observer->observe(*this, context, given, output);
   }
   return output;

@@ -17,6 +17,8 @@
 
 namespace titan::model {
 
+class MixedPrecision;
+
 /// What one forward call needs to know about the run; passed to every module.
 struct CallContext {
   int64_t step = 0;         ///< 1-based optimizer step this call contributes to
@@ -26,6 +28,8 @@ struct CallContext {
   bool recompute = false;  ///< activation checkpointing runs this forward a second time
   /// Receives converter metrics of this step, `<instance>/<fqn>.<name>` to value; may be null.
   std::map<std::string, double>* metrics = nullptr;
+  /// Type that linears and attention compute in; null: the parameters' own. Must outlive the graph.
+  MixedPrecision* mixed_precision = nullptr;
 };
 
 /// Inputs of a module in the order of its kind (see kinds.h). An optional input that is not given
@@ -62,6 +66,13 @@ struct OwnParameter {
 struct OwnBuffer {
   std::string name;
   std::shared_ptr<Buffer> buffer;
+};
+
+/// What a module keeps of its forward for the backward; see recompute.h.
+enum class Recompute {
+  kNothing,   ///< every activation is kept
+  kAll,       ///< only the inputs are kept; backward runs the forward a second time
+  kAllButOps, ///< as kAll, but the results of the most expensive operators are kept too
 };
 
 class Module;
@@ -114,6 +125,7 @@ class Slot {
 
 /// Base of every layer. A call runs: wraps' `before` (outermost first), the replacement or the
 /// module's own forward, wraps' `after` (innermost first), then the observers with gradients off.
+/// All of them see x in the type that the module's kind computes in (mixed_precision.h).
 class Module {
  public:
   explicit Module(std::string_view kind) : kind_(kind) {}
@@ -148,6 +160,8 @@ class Module {
   void add_wrap(std::unique_ptr<Wrap> wrap);
   void add_observer(std::unique_ptr<Observer> observer);
   bool replaced() const { return replacement_ != nullptr; }
+  /// Activation checkpointing of this module and what is below it: see recompute.h.
+  void set_recompute(Recompute recompute) { recompute_ = recompute; }
   void drop_caches();  ///< calls drop() of the replacement and the wraps
 
   /// Gives this module and all below their names. The root calls it once after construction and
@@ -175,6 +189,7 @@ class Module {
   std::unique_ptr<Replacement> replacement_;
   std::vector<std::unique_ptr<Wrap>> wraps_;
   std::vector<std::unique_ptr<Observer>> observers_;
+  Recompute recompute_ = Recompute::kNothing;
 };
 
 /// Calls `visit` for `root` and every module below it, parents first, in registration order.

@@ -4,9 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstring>
+#include <fstream>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -40,6 +44,22 @@ Error cannot_write(const std::filesystem::path& path, int code) {
       "choose a folder you can write to with job.dump_folder, or free space on its disk");
 }
 
+/// Size of the lines up to `step`. They are read as to_json_line writes them.
+int64_t bytes_until(const std::filesystem::path& path, int64_t step) {
+  constexpr std::string_view kBegin = "{\"step\": ";
+  std::ifstream file(path, std::ios::binary);
+  int64_t bytes = 0;
+  for (std::string line; std::getline(file, line) && !file.eof();) {
+    int64_t number = 0;
+    const char* from = line.data() + std::min(line.size(), kBegin.size());
+    const auto [end, error] = std::from_chars(from, line.data() + line.size(), number);
+    const bool whole = line.starts_with(kBegin) && error == std::errc() && line.ends_with("}");
+    if (!whole || number > step) break;
+    bytes += static_cast<int64_t>(line.size()) + 1;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::string to_json_line(const StepMetrics& metrics) {
@@ -49,11 +69,27 @@ std::string to_json_line(const StepMetrics& metrics) {
   line += ", \"lr\": " + number(metrics.lr);
   line += ", \"tps\": " + number(metrics.tps);
   line += ", \"tflops\": " + number(metrics.tflops);
+  if (metrics.mfu) line += ", \"mfu\": " + number(*metrics.mfu);
   line += ", \"n_tokens_seen\": " + std::to_string(metrics.n_tokens_seen);
   line += ", \"memory_peak_bytes\": " + std::to_string(metrics.memory_peak_bytes);
+  if (metrics.memory_active_bytes > 0) {
+    line += ", \"memory_active_bytes\": " + std::to_string(metrics.memory_active_bytes);
+    line += ", \"num_alloc_retries\": " + std::to_string(metrics.num_alloc_retries);
+    line += ", \"num_ooms\": " + std::to_string(metrics.num_ooms);
+  }
+  if (metrics.skipped_steps > 0)
+    line += ", \"skipped_steps\": " + std::to_string(metrics.skipped_steps);
   for (const auto& [name, value] : metrics.converter_metrics)
     line += ", " + quoted(name) + ": " + number(value);
   return line + "}\n";
+}
+
+std::string to_json_line(const ValidationMetrics& metrics) {
+  const std::string key = ", \"validation_metrics/";
+  return "{\"step\": " + std::to_string(metrics.step) + key + "loss\": " + number(metrics.loss) +
+         key + "tps\": " + number(metrics.tps) + key +
+         "n_tokens\": " + std::to_string(metrics.n_tokens) + key +
+         "memory_peak_bytes\": " + std::to_string(metrics.memory_peak_bytes) + "}\n";
 }
 
 MetricsWriter::MetricsWriter(const std::filesystem::path& folder)
@@ -62,8 +98,7 @@ MetricsWriter::MetricsWriter(const std::filesystem::path& folder)
   std::filesystem::create_directories(folder, error);
   if (error) throw cannot_write(folder, error.value());
   // O_NONBLOCK: a FIFO in its place must not make the run wait for a reader.
-  fd_ =
-      ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
   if (fd_ < 0) throw cannot_write(path_, errno);
   struct stat info {};
   if (fstat(fd_, &info) == 0 && !S_ISREG(info.st_mode)) {
@@ -77,8 +112,12 @@ MetricsWriter::~MetricsWriter() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-void MetricsWriter::write(const StepMetrics& metrics) {
-  const std::string line = to_json_line(metrics);
+void MetricsWriter::keep_until(int64_t step) {
+  const int64_t bytes = step > 0 ? bytes_until(path_, step) : 0;
+  if (::ftruncate(fd_, bytes) != 0) throw cannot_write(path_, errno);
+}
+
+void MetricsWriter::write_line(const std::string& line) {
   size_t done = 0;
   while (done < line.size()) {
     const ssize_t written = ::write(fd_, line.data() + done, line.size() - done);

@@ -1,6 +1,7 @@
 /// metrics.jsonl: one JSON object a reported step.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -8,24 +9,38 @@
 
 namespace titan::observe {
 
-/// {"step": 1, "loss": 8.1375612, "grad_norm": ..., "lr": ..., "tps": ..., "n_tokens_seen": ...,
-/// "memory_peak_bytes": ..., "<instance>/<fqn>.<name>": ...}. Nine significant digits; numbers that
-/// JSON cannot hold are the strings "nan", "inf" and "-inf".
+/// {"step": 1, "loss": 8.1375612, "grad_norm": ..., "lr": ..., "tps": ..., "tflops": ...,
+/// "n_tokens_seen": ..., "memory_peak_bytes": ..., "<instance>/<fqn>.<name>": ...}, and where there
+/// are any "mfu", "memory_active_bytes", "num_alloc_retries" and "num_ooms" (devices only) and
+/// "skipped_steps". Nine significant digits; numbers that JSON cannot hold are the strings "nan",
+/// "inf" and "-inf".
 std::string to_json_line(const StepMetrics& metrics);
+
+/// {"step": 10, "validation_metrics/loss": ..., "validation_metrics/tps": ...,
+/// "validation_metrics/n_tokens": ..., "validation_metrics/memory_peak_bytes": ...}: a line of its
+/// own, behind that of the step if there is one.
+std::string to_json_line(const ValidationMetrics& metrics);
 
 /// Appends to `<folder>/metrics.jsonl`. Every line is written at once, so a killed run leaves whole
 /// lines. Throws an environment error naming the path if it cannot be written.
+///
+/// What an earlier run left stays until keep_until() says how much of it this run goes on from.
 class MetricsWriter {
  public:
-  /// Makes the folder if need be; begins the file anew.
+  /// Makes the folder and the file if need be.
   explicit MetricsWriter(const std::filesystem::path& folder);
   ~MetricsWriter();
   MetricsWriter(const MetricsWriter&) = delete;
   MetricsWriter& operator=(const MetricsWriter&) = delete;
-  void write(const StepMetrics& metrics);
+  /// Cuts off the lines after `step`, and the first one that is not whole. 0: begins anew.
+  void keep_until(int64_t step);
+  void write(const StepMetrics& metrics) { write_line(to_json_line(metrics)); }
+  void write(const ValidationMetrics& metrics) { write_line(to_json_line(metrics)); }
   const std::filesystem::path& path() const { return path_; }
 
  private:
+  void write_line(const std::string& line);
+
   std::filesystem::path path_;
   int fd_ = -1;
 };

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace titan::observe {
@@ -14,10 +15,23 @@ struct StepMetrics {
   double lr = 0;         ///< used in this step
   double tps = 0;        ///< tokens per second since the last report
   double tflops = 0;     ///< model FLOPs per second / 1e12 since the last report
+  std::optional<double> mfu;  ///< percent of the device's peak; absent if that is not known
   int64_t n_tokens_seen = 0;
-  uint64_t memory_peak_bytes = 0;   ///< peak resident memory, or peak allocated on the device
+  uint64_t memory_peak_bytes = 0;   ///< peak resident memory, or the most a device had reserved
   uint64_t memory_total_bytes = 0;  ///< of the machine or device; 0: unknown
+  uint64_t memory_active_bytes = 0;  ///< the most that tensors held on a device; 0: on the CPU
+  int64_t num_alloc_retries = 0;     ///< allocations that needed the device's cache to be emptied
+  int64_t num_ooms = 0;              ///< allocations that failed
+  int64_t skipped_steps = 0;        ///< so far, because they were not finite
   std::map<std::string, double> converter_metrics;  ///< `<instance>/<fqn>.<name>`
+};
+
+struct ValidationMetrics {
+  int64_t step = 0;      ///< optimizer steps done
+  double loss = 0;       ///< mean over the valid labels of the validation
+  double tps = 0;        ///< validation tokens per second
+  int64_t n_tokens = 0;  ///< input tokens of the validation
+  uint64_t memory_peak_bytes = 0, memory_total_bytes = 0;  ///< as above
 };
 
 }  // namespace titan::observe

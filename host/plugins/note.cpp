@@ -133,12 +133,17 @@ Tier parse_tier(const NoteValue& value) {
 
 config::ConverterSchema parse_converter(const NoteValue& value, bool strict) {
   value.need_object();
-  if (strict) value.only_members({"name", "summary", "options"});
+  if (strict) value.only_members({"name", "summary", "matrix_type", "options"});
   config::ConverterSchema out;
   out.name = parse_name(value.member("name"));
   if (const std::string problem = config::problem_of_name(out.name); !problem.empty())
     value.member("name").fail("\"" + out.name + "\" " + problem, "choose a name of its own", Rule::kNames);
   out.summary = optional_line(value, "summary", 512);
+  out.matrix_type = optional_line(value, "matrix_type", 32);
+  if (strict && !out.matrix_type.empty() && out.matrix_type != "float8")
+    value.member("matrix_type")
+        .fail("\"" + out.matrix_type + "\" is no type that this version can measure against",
+              "write \"float8\", or leave it out: the run's own type is taken");
   if (!value.has("options")) return out;
   const NoteValue options = value.member("options");
   options.need_array(kMaxOptions);

@@ -74,6 +74,7 @@ ReportJson plugin_json(const JudgedPlugin& judged) {
   out["converters"] = ReportJson::array();
   for (const config::ConverterSchema& converter : plugin.converters) {
     ReportJson item{{"name", converter.name}, {"summary", converter.summary}};
+    if (!converter.matrix_type.empty()) item["matrix_type"] = converter.matrix_type;
     item["options"] = ReportJson::array();
     for (const config::OptionSchema& option : converter.options)
       item["options"].push_back(option_json(option));

@@ -1,5 +1,8 @@
 #include "train/model_args.h"
 
+#include <algorithm>
+#include <string>
+
 #include "base/error.h"
 
 namespace titan::train {
@@ -22,11 +25,19 @@ model::ModelArgs resolve_model_args(const model::TrainSpec& spec, const config::
   scaling.high_freq_factor = given.rope_high_freq_factor.value_or(scaling.high_freq_factor);
   scaling.original_max_position_embeddings =
       given.rope_original_max_position_embeddings.value_or(scaling.original_max_position_embeddings);
-  if (config.training.seq_len > args.max_seq_len)
-    throw usage_error("training.seq_len is " + std::to_string(config.training.seq_len) + ", model " + spec.name +
-                          " takes at most " + std::to_string(args.max_seq_len),
-                      "training.seq_len", "use shorter sequences");
-  args.max_seq_len = config.training.seq_len;
+  const auto require_room = [&](const char* key, int64_t seq_len) {
+    if (seq_len > args.max_seq_len)
+      throw usage_error(std::string(key) + " is " + std::to_string(seq_len) + ", model " + spec.name +
+                            " takes at most " + std::to_string(args.max_seq_len),
+                        key, "use shorter sequences");
+  };
+  int64_t longest = config.training.seq_len;
+  require_room("training.seq_len", longest);
+  if (config.validation.enable) {
+    require_room("validation.seq_len", config.validation.seq_len);
+    longest = std::max(longest, config.validation.seq_len);
+  }
+  args.max_seq_len = longest;
   args.validate();
   return args;
 }

@@ -7,7 +7,8 @@
 namespace titan::train {
 
 /// The flavor's arguments with model.args applied, checked. max_seq_len becomes training.seq_len, as
-/// torchtitan does; a longer sequence than the model's own limit is a usage error.
+/// torchtitan does (or validation.seq_len if that is longer); a longer sequence than the model's own
+/// limit is a usage error.
 model::ModelArgs resolve_model_args(const model::TrainSpec& spec, const config::Config& config);
 
 }  // namespace titan::train

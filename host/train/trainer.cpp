@@ -2,16 +2,18 @@
 
 #include <ATen/Functions.h>
 
-#include <cmath>
-#include <set>
-
 #include "base/error.h"
 #include "base/log.h"
 #include "checkpoint/load_weights.h"
 #include "data/dataset.h"
 #include "model/loss.h"
 #include "optim/clip.h"
+#include "train/activation_checkpoint.h"
+#include "train/batch_tensors.h"
 #include "train/model_args.h"
+#include "train/precision.h"
+#include "train/random_state.h"
+#include "train/state_backup.h"
 
 namespace titan::train {
 namespace {
@@ -56,10 +58,6 @@ optim::LrScheduleOptions schedule_options(const config::Config& config) {
   return options;
 }
 
-at::Tensor to_tensor(const std::vector<int64_t>& values, const data::Batch& batch, at::Device device) {
-  return at::tensor(values, at::kLong).view({batch.batch, batch.seq}).to(device);
-}
-
 }  // namespace
 
 Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
@@ -72,26 +70,42 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
   converters_ = std::make_unique<converters::ModelConvertersContainer>(registry, options_.converters,
                                                                        options_.device.facts);
   loader_ = data::make_loader(dataset_options(options_, args_.vocab_size));
-  model_ = spec.build(args_, at::kFloat);
+  if (config.validation.enable)
+    validator_ = std::make_unique<Validator>(config, args_.vocab_size, options_.data_dir);
+  mixed_precision_ = make_mixed_precision(config.training);
+  model_ = spec.build(args_, parameter_type(config.training));
   converters_->convert(*model_);
+  summary_ = {"precision: " + describe_precision(config.training),
+              "activation checkpointing: " + apply_activation_checkpoint(*model_, config.activation_checkpoint)};
   model::materialize(*model_, options_.device.device, static_cast<uint64_t>(config.training.seed));
-  const std::set<std::string> missing = load_initial_weights(spec, args_);
+  seed_generators(options_.device.device, config.training.seed);
   optimizer_ = std::make_unique<optim::Optimizer>(optim::trainable_tensors(*model_), adam_options(config.optimizer));
   optimizer_->register_step_post_hook(
       [this](int64_t step) { converters_->post_optimizer_hook(*model_, step, &metrics_); });
   schedule_ = std::make_unique<optim::LrSchedule>(schedule_options(config));
   for (const std::string& warning : schedule_->warnings()) log_warning(warning);
-  converters_->after_init(*model_,
-                          config.checkpoint.initial_load_path.empty() ? converters::HookReason::kFresh
-                                                                      : converters::HookReason::kLoaded,
-                          missing);
+  record_ = make_run_record(config, options_.converters, options_.plugins,
+                            options_.device.device.is_cuda());
+  nonfinite_ = std::make_unique<NonfiniteGuard>(config.training, converters_->instance_names());
+  const ResumeReport loaded =
+      options_.resume
+          ? resume_run(*options_.resume, record_, config.checkpoint.exclude_from_loading, parts())
+          : load_initial_weights(spec, args_);
+  converters_->after_init(
+      *model_,
+      loaded.model_loaded ? converters::HookReason::kLoaded : converters::HookReason::kFresh,
+      loaded.missing, nullptr, position_.step);
+  if (options_.resume && loaded.model_loaded && converters_->has_hooks())
+    put_back_model(*options_.resume, parts());
   accumulation_steps_ = accumulation_steps(config.training);
   for (const auto& named : model::named_parameters(*model_)) parameter_count_ += named.parameter->tensor.numel();
 }
 
-std::set<std::string> Trainer::load_initial_weights(const model::TrainSpec& spec, const model::ModelArgs& args) {
+ResumeReport Trainer::load_initial_weights(const model::TrainSpec& spec,
+                                           const model::ModelArgs& args) {
   const std::string& path = options_.config.checkpoint.initial_load_path;
   if (path.empty()) return {};
+  const std::optional<checkpoint::Manifest> manifest = checkpoint::verify_weights(path);
   checkpoint::HfNameMap names;
   std::shared_ptr<model::HfNaming> naming;
   if (spec.hf_naming) {
@@ -107,23 +121,33 @@ std::set<std::string> Trainer::load_initial_weights(const model::TrainSpec& spec
   for (const std::string& name : report.missing_added)
     log_info("the checkpoint has no '" + name + "': it keeps its initial value");
   for (const std::string& name : report.unused_added)
-    log_warning("the checkpoint has '" + name + "', which no applied converter uses");
-  return {report.missing_added.begin(), report.missing_added.end()};
+    log_warning("the checkpoint has '" + name + "', which no applied converter uses" +
+                (manifest ? "; it is of the converter " + manifest->owner_of(name) : ""));
+  return {true, {report.missing_added.begin(), report.missing_added.end()}};
 }
 
-void Trainer::diverged(int64_t step, const std::string& what) const {
-  std::string applied;
-  for (const std::string& name : converters_->instance_names()) applied += (applied.empty() ? "" : ", ") + name;
-  throw Error(ExitStatus::kDiverged, what + " is not finite in step " + std::to_string(step),
-              "step " + std::to_string(step) + (applied.empty() ? "" : ", converters: " + applied),
-              "lower optimizer.lr, warm up longer (lr_scheduler.warmup_steps), or look at the data of this step");
+std::optional<ValidationResult> Trainer::validate_if_due() {
+  if (!validator_ || !validator_->due(position_.step)) return std::nullopt;
+  model::CallContext context;
+  context.step = position_.step;
+  context.mixed_precision = mixed_precision_.get();
+  const ValidationResult result = validator_->run(*model_, context, options_.device.device);
+  if (mixed_precision_) mixed_precision_->drop();
+  return result;
+}
+
+checkpoint::Snapshot Trainer::snapshot(bool model_only) {
+  return take_snapshot(parts(), record_, options_.config.training.seed, model_only,
+                       options_.config.checkpoint.export_dtype);
 }
 
 StepResult Trainer::step() {
   StepResult result;
-  result.step = steps_done_ + 1;
-  result.lr = options_.config.optimizer.lr * schedule_->factor(steps_done_);
+  result.step = position_.step + 1;
+  result.lr = options_.config.optimizer.lr * schedule_->factor(position_.schedule_step);
   metrics_.clear();
+  // What a bad step may have done to statistics is undone with it.
+  const StateBackup buffers = nonfinite_->skips() ? StateBackup(*model_) : StateBackup();
 
   // All micro-batches first: the loss is normalised by the valid labels of the whole global batch.
   std::vector<data::Batch> batches;
@@ -142,23 +166,27 @@ StepResult Trainer::step() {
     context.micro_batch = i;
     context.training = true;
     context.metrics = &metrics_;
+    context.mixed_precision = mixed_precision_.get();
     const at::Device device = options_.device.device;
-    const at::Tensor logits = (*model_)(context, {to_tensor(batches[i].tokens, batches[i], device)});
-    const at::Tensor loss =
-        model::cross_entropy(logits, to_tensor(batches[i].labels, batches[i], device), valid_labels);
+    const at::Tensor logits = (*model_)(context, {tokens_of(batches[i], device)});
+    const at::Tensor loss = model::cross_entropy(logits, labels_of(batches[i], device), valid_labels);
     loss.backward();
     loss_sum = loss_sum.defined() ? at::add(loss_sum, loss.detach()) : loss.detach();
   }
+  // All micro-batches have used the same copies; the optimizer needs the memory, not the copies.
+  if (mixed_precision_) mixed_precision_->drop();
   result.loss = loss_sum.item<double>();
   // The norm is judged before anything is scaled, and the step taken only if both numbers are sound.
   const std::vector<at::Tensor> gradients = optimizer_->gradients();
   result.grad_norm = optim::clip_grad_norm(gradients, options_.config.training.max_norm);
-  if (!std::isfinite(result.loss)) diverged(result.step, "the loss");
-  if (!std::isfinite(result.grad_norm)) diverged(result.step, "the gradient norm");
+  result.skipped = nonfinite_->must_skip(result.step, result.loss, result.grad_norm, position_);
+  if (result.skipped) buffers.restore();
 
   optimizer_->set_lr(result.lr);
-  optimizer_->step(result.step);
-  ++steps_done_;
+  optimizer_->step(result.step, result.skipped);
+  ++position_.step;
+  ++position_.schedule_step;
+  position_.tokens_seen += result.tokens;
   result.converter_metrics = metrics_;
   return result;
 }

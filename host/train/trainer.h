@@ -7,19 +7,27 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "checkpoint/save_checkpoint.h"
+#include "checkpoint/step_folder.h"
 #include "config/config.h"
 #include "config/option_schema.h"
 #include "converters/container.h"
 #include "data/loader.h"
+#include "model/mixed_precision.h"
 #include "model/module.h"
 #include "model/train_spec.h"
 #include "optim/adamw.h"
 #include "optim/lr_schedule.h"
 #include "train/device.h"
+#include "train/nonfinite_guard.h"
+#include "train/resume.h"
+#include "train/run_record.h"
+#include "train/validator.h"
 
 namespace titan::train {
 
@@ -28,6 +36,9 @@ struct TrainerOptions {
   std::vector<config::ConverterRequest> converters;
   Device device;
   std::filesystem::path data_dir;  ///< where the built-in dataset lies
+  /// The plugin that each converter comes from, by the converter's name; for checkpoints.
+  std::map<std::string, checkpoint::ConverterRecord> plugins = {};
+  std::optional<checkpoint::StepFolder> resume = {};  ///< goes before checkpoint.initial_load_path
 };
 
 /// Numbers of one optimizer step, as torchtitan defines them.
@@ -37,6 +48,7 @@ struct StepResult {
   double grad_norm = 0;  ///< before clipping
   double lr = 0;         ///< used in this step
   int64_t tokens = 0;    ///< input tokens of this step
+  bool skipped = false;  ///< not finite: the optimizer took no step
   std::map<std::string, double> converter_metrics;
 };
 
@@ -47,35 +59,47 @@ class Trainer {
           const converters::Registry& registry);
 
   /// zero_grad, micro-batches forward and backward, clip, optimizer step (and the converters'
-  /// hooks), schedule. A loss or gradient norm that is not finite stops the run (exit status 5) and
-  /// leaves the weights of the last good step.
+  /// hooks), schedule. A loss or gradient norm that is not finite stops the run (exit status 5) or
+  /// skips the step (training.on_nonfinite), and leaves the state of the last good step.
   StepResult step();
 
-  int64_t steps_done() const { return steps_done_; }
+  /// The loss on the validation data, if it is due after this step. Training goes on as without.
+  std::optional<ValidationResult> validate_if_due();
+
+  /// For a checkpoint; the tensors are the live ones.
+  checkpoint::Snapshot snapshot(bool model_only);
+
+  const checkpoint::RunPosition& position() const { return position_; }
+  int64_t steps_done() const { return position_.step; }
   int64_t total_steps() const { return options_.config.training.steps; }
   model::Module& model() { return *model_; }
   const converters::ModelConvertersContainer& converters() const { return *converters_; }
   const Device& device() const { return options_.device; }
   int64_t parameter_count() const { return parameter_count_; }
   const model::ModelArgs& model_args() const { return args_; }
+  /// How numbers are stored and computed, and what is computed twice: lines for the log.
+  const std::vector<std::string>& summary() const { return summary_; }
   int64_t dataset_epoch() const { return loader_->epoch(); }
 
  private:
-  /// Returns the converter state that the files did not hold.
-  std::set<std::string> load_initial_weights(const model::TrainSpec& spec,
-                                             const model::ModelArgs& args);
-  [[noreturn]] void diverged(int64_t step, const std::string& what) const;
+  ResumeReport load_initial_weights(const model::TrainSpec& spec, const model::ModelArgs& args);
+  RunParts parts() { return {*model_, *optimizer_, *loader_, position_, options_.device.device}; }
 
   TrainerOptions options_;
   model::ModelArgs args_;
   std::unique_ptr<data::Loader> loader_;
+  std::unique_ptr<model::MixedPrecision> mixed_precision_;  ///< null: all in the parameters' type
   std::unique_ptr<model::Module> model_;
   std::unique_ptr<converters::ModelConvertersContainer> converters_;
+  std::unique_ptr<Validator> validator_;  ///< null: validation is not enabled
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::unique_ptr<optim::LrSchedule> schedule_;
+  std::vector<std::string> summary_;
   std::map<std::string, double> metrics_;  ///< of the step in progress
+  RunRecord record_;
+  checkpoint::RunPosition position_;
+  std::unique_ptr<NonfiniteGuard> nonfinite_;
   int64_t accumulation_steps_ = 1;
-  int64_t steps_done_ = 0;
   int64_t parameter_count_ = 0;
 };
 

@@ -2,7 +2,9 @@
  *
  * It wraps linear layers: the layer itself runs as before (also if another converter replaced it),
  * and its output is multiplied. d(factor y)/dy = factor, so backward is the same function. */
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <titan/titan_sdk.h>
 
 #include "titan_note.h" /* made from c_scale.json */
@@ -13,15 +15,37 @@ typedef struct scale {
   double factor;
 } scale;
 
-/* A new tensor with factor * in. Contiguous float32 in CPU memory only, and it says so. */
+/* bfloat16 is the upper half of a float32. */
+static float from_bfloat16(uint16_t half) {
+  const uint32_t bits = (uint32_t)half << 16;
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/* Rounds to nearest, ties to even; what is not a number stays so. */
+static uint16_t to_bfloat16(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  if (value != value) return 0x7fc0;
+  return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+static int is_type(titan_dl_dtype dtype, int code, int bits) {
+  return dtype.code == code && dtype.bits == bits && dtype.lanes == 1;
+}
+
+/* A new tensor with factor * in. Contiguous float32 or bfloat16 (what mixed precision makes of the
+ * layers' outputs and gradients) in CPU memory only, and it says so. */
 static titan_status multiply(double factor, titan_tensor *in, titan_tensor **out) {
   const titan_dl_tensor *from = NULL, *to = NULL;
   int64_t count = 1, expected = 1;
   titan_status status = host->tensor_dl(in, &from);
   if (status != TITAN_OK) return status;
-  if (from->device.type != TITAN_CPU || from->dtype.code != TITAN_DTYPE_FLOAT ||
-      from->dtype.bits != 32)
-    return host->set_error(TITAN_UNSUPPORTED, TITAN_STR("c_scale handles float32 in CPU memory"),
+  const int wide = is_type(from->dtype, TITAN_DTYPE_FLOAT, 32);
+  if (from->device.type != TITAN_CPU || !(wide || is_type(from->dtype, TITAN_DTYPE_BFLOAT, 16)))
+    return host->set_error(TITAN_UNSUPPORTED,
+                           TITAN_STR("c_scale handles float32 and bfloat16 in CPU memory"),
                            TITAN_STR("set training.device: cpu"));
   for (int32_t i = from->ndim - 1; i >= 0; --i) {
     if (from->shape[i] != 1 && from->strides[i] != expected)
@@ -37,9 +61,14 @@ static titan_status multiply(double factor, titan_tensor *in, titan_tensor **out
     host->tensor_release(*out);
     return status;
   }
-  const float *source = (const float *)((const char *)from->data + from->byte_offset);
-  float *target = (float *)to->data;
-  for (int64_t i = 0; i < count; ++i) target[i] = (float)factor * source[i];
+  const char *source = (const char *)from->data + from->byte_offset;
+  for (int64_t i = 0; i < count; ++i) {
+    if (wide)
+      ((float *)to->data)[i] = (float)factor * ((const float *)source)[i];
+    else
+      ((uint16_t *)to->data)[i] =
+          to_bfloat16((float)factor * from_bfloat16(((const uint16_t *)source)[i]));
+  }
   return TITAN_OK;
 }
 

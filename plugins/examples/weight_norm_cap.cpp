@@ -6,6 +6,8 @@
 #include <titan/titan_sdk.hpp>
 
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <set>
 
 #include "titan_note.h"  // made from weight_norm_cap.json
@@ -13,6 +15,26 @@
 namespace {
 
 using namespace titan::sdk;  // NOLINT: a plugin is one file with hidden symbols
+
+/// The upper half of a float32 (training.dtype: bfloat16).
+class BFloat16 {
+ public:
+  /// Rounds to nearest, ties to even. Not for NaN: a run with one in its weights has stopped.
+  explicit BFloat16(float value) {
+    uint32_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    half_ = static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+  }
+  explicit operator float() const {
+    const uint32_t bits = static_cast<uint32_t>(half_) << 16;
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+
+ private:
+  uint16_t half_;
+};
 
 class WeightNormCap {
  public:
@@ -31,18 +53,27 @@ class WeightNormCap {
   }
 
  private:
-  /// Scales rows in place; returns how many were too long.
   int64_t cap_rows(TensorRef weight) const {
+    return weight.info().dtype.bits == 16 ? cap_rows_of<BFloat16>(weight)
+                                          : cap_rows_of<float>(weight);
+  }
+
+  /// Scales rows in place; returns how many were too long.
+  template <class T>
+  int64_t cap_rows_of(TensorRef weight) const {
     const std::vector<int64_t> shape = weight.shape();
-    float* row = weight.data<float>();
+    T* row = weight.data<T>();
     int64_t capped = 0;
     for (int64_t i = 0; i < shape[0]; ++i, row += shape[1]) {
       double sum = 0;
-      for (int64_t j = 0; j < shape[1]; ++j) sum += static_cast<double>(row[j]) * row[j];
+      for (int64_t j = 0; j < shape[1]; ++j) {
+        const double value = static_cast<float>(row[j]);
+        sum += value * value;
+      }
       const double norm = std::sqrt(sum);
       if (norm <= max_norm_) continue;
       const auto factor = static_cast<float>(max_norm_ / norm);
-      for (int64_t j = 0; j < shape[1]; ++j) row[j] *= factor;
+      for (int64_t j = 0; j < shape[1]; ++j) row[j] = T(static_cast<float>(row[j]) * factor);
       ++capped;
     }
     return capped;

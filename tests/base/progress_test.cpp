@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <thread>
 
 #include "base/terminal.h"
 
@@ -88,6 +89,21 @@ TEST(Progress, InAPipePrintsPlainLinesNowAndThen) {
   EXPECT_EQ(out.find('\x1b'), std::string::npos);
   EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 2);
   EXPECT_EQ(out.find("eval"), std::string::npos);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST(Progress, AfterAResumeTheEstimateCountsTheStepsOfThisProcess) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  Progress progress("train", 100, ends[1], milliseconds(0));
+  progress.start_from(90);
+  std::this_thread::sleep_for(milliseconds(250));
+  progress.update(91);
+  const std::string out = read_available(ends[0]);
+  EXPECT_NE(out.find("91/100"), std::string::npos) << out;
+  EXPECT_EQ(out.find(" 0s left"), std::string::npos) << "nine more steps of 0.25 s: " << out;
+  EXPECT_NE(out.find("s left"), std::string::npos) << out;
   close(ends[0]);
   close(ends[1]);
 }

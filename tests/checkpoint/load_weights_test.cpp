@@ -129,6 +129,19 @@ TEST(LoadWeightsTest, FillsInPlaceAndRaisesTheVersion) {
   EXPECT_TRUE(at::equal(handle.detach(), at::tensor({1.0, 2.0}).to(at::kBFloat16)));
 }
 
+TEST(LoadWeightsTest, TypesMustBeEqualWhereNothingMayBeRounded) {
+  ScratchFolder folder;
+  write_safetensors(folder / "w", {{"norm.weight", at::tensor({1.0, 2.0}, at::kDouble)}});
+  WeightHolder root;
+  root.add("norm.weight", {2});
+  root.materialized();
+  expect_error(ExitStatus::kData, {"of another type", "norm.weight: found F64, needed Float"},
+               [&] { load_weights(root, folder / "w", nullptr, TypeRule::kExact); });
+  EXPECT_TRUE(at::equal(root.weight("norm").tensor.detach(), at::full({2}, 7.0f)));
+  write_safetensors(folder / "w", {{"norm.weight", at::tensor({1.0, 2.0}, at::kFloat)}});
+  load_weights(root, folder / "w", nullptr, TypeRule::kExact);
+}
+
 TEST(LoadWeightsTest, ListsEverythingThatDoesNotFitAndChangesNothing) {
   ScratchFolder folder;
   write_safetensors(folder / "w", {{"layers.0.w.weight", at::ones({2})},

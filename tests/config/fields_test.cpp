@@ -1,6 +1,7 @@
 /// The table of keys is complete: every row has a doc line and reaches its own member.
 #include "config/fields.h"
 
+#include <algorithm>
 #include <set>
 
 #include "config/option_text.h"
@@ -12,7 +13,8 @@ namespace {
 /// A valid value of the field that differs from its default.
 std::string other_value(const Field& field) {
   const OptionSchema& option = field.option;
-  if (option.is_list) return "[x]";
+  if (field.full_name() == "activation_checkpoint.selective_ac_option") return "op";
+  if (option.is_list) return option.values.empty() ? "[x]" : "[" + option.values.back() + "]";
   switch (option.type) {
     case OptionType::kBool:
       return option.default_value == OptionValue{false, {true}} ? "false" : "true";
@@ -43,12 +45,18 @@ std::string yaml_for(const std::string& full_name, const std::string& value) {
   return opening + ": " + value + closing + "\n";
 }
 
-/// Some values need another key to be valid together.
-std::string companion(const Field& field) {
-  if (field.full_name() == "training.dataset") return "--training.dataset_path=x";
-  if (field.full_name() == "training.global_batch_size") return "--training.local_batch_size=2";
-  if (field.full_name() == "job.description") return "--training.seed=0";
-  return "--job.description=default job";
+/// Some values need other keys to be valid together, or to have an effect.
+std::vector<std::string> companions(const Field& field) {
+  const std::string name = field.full_name();
+  if (name == "training.dataset") return {"--training.dataset_path=x"};
+  if (name == "training.global_batch_size") return {"--training.local_batch_size=2"};
+  if (name == "training.max_skipped_steps") return {"--training.on_nonfinite=skip"};
+  if (name == "checkpoint.export_dtype")
+    return {"--checkpoint.enable=true", "--checkpoint.last_save_model_only=true"};
+  if (field.section == "checkpoint" && name != "checkpoint.enable" &&
+      name != "checkpoint.initial_load_path")
+    return {"--checkpoint.enable=true"};
+  return {};
 }
 
 TEST(Fields, EveryKeyIsReadFromFileAndCommandLine) {
@@ -59,20 +67,24 @@ TEST(Fields, EveryKeyIsReadFromFileAndCommandLine) {
       EXPECT_EQ(load_text(yaml_for(field.full_name(), value)).values, Config{});
       continue;
     }
-    const Config from_file =
-        load_text(yaml_for(field.full_name(), value), {companion(field)}).values;
-    const Config from_option =
-        load_options({companion(field), "--" + field.full_name() + "=" + value}).values;
+    const std::vector<std::string> others = companions(field);
+    std::vector<std::string> options = others;
+    options.push_back("--" + field.full_name() + "=" + value);
+    const Config from_file = load_text(yaml_for(field.full_name(), value), others).values;
+    const Config from_option = load_options(options).values;
     const auto written = field.get(from_file);
     ASSERT_TRUE(written.has_value());
-    const bool text = field.option.type == OptionType::kEnum;
+    const bool text = field.option.type == OptionType::kEnum && !field.option.is_list;
     EXPECT_EQ(to_yaml(*written), text ? to_yaml(std::string_view(value)) : value);
     EXPECT_NE(written, field.get(Config{}));
     EXPECT_EQ(field.get(from_option), written);
     // Exactly this member changed, and no other row sees it.
     for (const Field& other : fields()) {
       if (other.full_name() == field.full_name()) continue;
-      if (companion(field).rfind("--" + other.full_name() + "=", 0) == 0) continue;
+      const auto sets_other = [&](const std::string& option) {
+        return option.starts_with("--" + other.full_name() + "=");
+      };
+      if (std::any_of(others.begin(), others.end(), sets_other)) continue;
       EXPECT_EQ(other.get(from_file), other.get(Config{})) << other.full_name();
     }
   }
@@ -97,6 +109,35 @@ TEST(Fields, DefaultsPassTheirOwnChecks) {
     EXPECT_EQ(load_text(yaml_for(field.full_name(), to_yaml(*field.option.default_value))).values,
               Config{});
   }
+}
+
+TEST(Fields, ValuesWithoutEffectAreRefused) {
+  const auto refused = [](const std::vector<std::string>& options, const std::string& text,
+                          std::initializer_list<std::string> parts) {
+    try {
+      text.empty() ? load_options(options) : load_text(text, options);
+      ADD_FAILURE() << "accepted: " << text << (options.empty() ? "" : options.front());
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), ExitStatus::kUsage);
+      for (const std::string& part : parts)
+        EXPECT_NE(error.render().find(part), std::string::npos) << part << "\n" << error.render();
+    }
+  };
+  const std::string not_enabled = "checkpoints are not enabled";
+  refused({"--checkpoint.interval=5"}, "",
+          {"checkpoint.interval", not_enabled, "checkpoint.enable: true"});
+  refused({}, "checkpoint: {enable: false, keep_latest_k: 3}",
+          {"checkpoint.keep_latest_k", not_enabled});
+  refused({"--checkpoint.enable=false", "--checkpoint.load_step=3"}, "",
+          {"checkpoint.load_step", not_enabled});
+  refused({}, "checkpoint: {enable: true, export_dtype: bfloat16}",
+          {"checkpoint.export_dtype", "last_save_model_only"});
+  refused({"--training.max_skipped_steps=3"}, "", {"training.max_skipped_steps", "on_nonfinite"});
+  refused({"--checkpoint.enable=true", "--checkpoint.keep_latest_k=1"}, "",
+          {"checkpoint.keep_latest_k", "2 or more"});
+  // The default says nothing, and turning checkpoints off for once is not a mistake.
+  load_text("checkpoint: {enable: false, interval: 500}");
+  load_text("checkpoint: {enable: true, interval: 5}", {"--checkpoint.enable=false"});
 }
 
 TEST(Fields, SectionsAndLookups) {

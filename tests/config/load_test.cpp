@@ -142,6 +142,20 @@ TEST(Load, RulesBetweenKeys) {
   expect_option_error({"--model.args.n_heads=4", "--model.args.n_kv_heads=3"},
                       "n_heads (4) must be a multiple of model.args.n_kv_heads (3)",
                       "--model.args.n_kv_heads=3", "");
+  expect_load_error("training:\n  dtype: bfloat16\n  mixed_precision_param: float32\n",
+                    "mixed_precision_param (float32) is wider than training.dtype (bfloat16)",
+                    "debug.yaml:3:26", "training.dtype: float32");
+  for (const char* option : {"0", "-1", "1.5", "2x", "ops", "99999999999", "\"\""})
+    expect_load_error(std::string("activation_checkpoint: {selective_ac_option: ") + option + "}\n",
+                      "must be a positive number or op", "debug.yaml:1:46", "every second block");
+  for (const char* option : {"1", "2", "op", "\"3\""})
+    load_text(std::string("activation_checkpoint: {selective_ac_option: ") + option + "}\n");
+  expect_option_error({"--validation.steps=0"}, "validation.steps is 0", "--validation.steps=0",
+                      "-1 for all data once");
+  expect_option_error({"--validation.enable=true", "--validation.dataset=tokens"},
+                      "needs validation.dataset_path", "--validation.dataset=tokens",
+                      "--validation.dataset_path=");
+  load_options({"--validation.dataset=tokens"});  // not enabled
   expect_option_error({"--model.args.n_heads=4", "--model.args.dim=6"}, "model.args.dim (6)",
                       "--model.args.dim=6", "");
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/loss.h"
+#include "model/mixed_precision.h"
 #include "model/module.h"
 #include "optim/adamw.h"
 #include "optim/clip.h"
@@ -25,9 +26,12 @@ struct StepNumbers {
 
 class TrainingRun {
  public:
+  /// `mixed_precision` may be null.
   TrainingRun(model::Module& root, const optim::AdamOptions& adam,
-              const optim::LrScheduleOptions& schedule, double max_norm)
+              const optim::LrScheduleOptions& schedule, double max_norm,
+              model::MixedPrecision* mixed_precision = nullptr)
       : root_(root),
+        mixed_precision_(mixed_precision),
         optimizer_(optim::trainable_tensors(root), adam),
         schedule_(schedule),
         base_lr_(adam.lr),
@@ -43,7 +47,10 @@ class TrainingRun {
     const int64_t size = batch.tokens.size(0) / micro_batches;
     double loss_sum = 0.0;
     for (int64_t i = 0; i < micro_batches; ++i) {
-      const model::CallContext context{.step = step_, .micro_batch = i, .training = true};
+      const model::CallContext context{.step = step_,
+                                       .micro_batch = i,
+                                       .training = true,
+                                       .mixed_precision = mixed_precision_};
       const at::Tensor loss =
           model::cross_entropy(root_(context, {batch.tokens.narrow(0, i * size, size)}),
                                batch.labels.narrow(0, i * size, size), valid);
@@ -57,6 +64,7 @@ class TrainingRun {
 
  private:
   model::Module& root_;
+  model::MixedPrecision* mixed_precision_;
   optim::Optimizer optimizer_;
   optim::LrSchedule schedule_;
   double base_lr_, max_norm_;

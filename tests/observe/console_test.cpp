@@ -23,14 +23,26 @@ StepMetrics example() {
 TEST(ConsoleTest, ColumnsKeepTheirWidth) {
   EXPECT_EQ(console_line(example(), false),
             "step:  1  loss:  8.13756  grad_norm:  1.2345  memory:  0.40GiB(2%)  tps: 3,190  "
-            "tflops: 0.23");
+            "tflops: 0.23  mfu: N/A");
   StepMetrics metrics = example();
   metrics.step = 12345;
   metrics.loss = 12.5;
   metrics.memory_total_bytes = 0;
+  metrics.mfu = 12.345678;
   EXPECT_EQ(console_line(metrics, false),
             "step: 12345  loss: 12.50000  grad_norm:  1.2345  memory:  0.40GiB  tps: 3,190  "
-            "tflops: 0.23");
+            "tflops: 0.23  mfu: 12.35%");
+}
+
+TEST(ConsoleTest, ValidationHasALineOfItsOwn) {
+  ValidationMetrics metrics;
+  metrics.step = 10;
+  metrics.loss = 5.5;
+  metrics.tps = 12345.6;
+  metrics.memory_peak_bytes = 429496730;
+  metrics.memory_total_bytes = uint64_t{20} << 30;
+  EXPECT_EQ(console_line(metrics, false),
+            "validate step: 10  loss:  5.50000  memory:  0.40GiB(2%)  tps: 12,346");
 }
 
 TEST(ConsoleTest, ColoursAddNothingElse) {

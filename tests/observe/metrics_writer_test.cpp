@@ -60,6 +60,45 @@ TEST(MetricsWriterTest, WritesEachStepAtOnceAndExactly) {
   EXPECT_EQ(lines[0]["odd \"\\\n"].get<double>(), 2);
 }
 
+TEST(MetricsWriterTest, UtilisationAndDeviceMemoryAreThereWhereTheyAreKnown) {
+  const auto plain = nlohmann::json::parse(to_json_line(step(1)));
+  for (const char* key : {"mfu", "memory_active_bytes", "num_alloc_retries", "num_ooms"})
+    EXPECT_FALSE(plain.contains(key)) << key;
+  StepMetrics metrics = step(1);
+  metrics.mfu = 41.5;
+  metrics.memory_active_bytes = 1000;
+  metrics.num_alloc_retries = 2;
+  const auto device = nlohmann::json::parse(to_json_line(metrics));
+  EXPECT_EQ(device["mfu"], 41.5);
+  EXPECT_EQ(device["memory_active_bytes"], 1000);
+  EXPECT_EQ(device["num_alloc_retries"], 2);
+  EXPECT_EQ(device["num_ooms"], 0);
+}
+
+TEST(MetricsWriterTest, ValidationIsALineOfItsOwn) {
+  ScratchFolder folder;
+  MetricsWriter writer(folder.path());
+  writer.write(step(10));
+  ValidationMetrics metrics;
+  metrics.step = 10;
+  metrics.loss = 5.25;
+  metrics.tps = 100;
+  metrics.n_tokens = 64;
+  metrics.memory_peak_bytes = 7;
+  writer.write(metrics);
+  const auto lines = lines_of(folder / "metrics.jsonl");
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[1], (nlohmann::json{{"step", 10},
+                                      {"validation_metrics/loss", 5.25},
+                                      {"validation_metrics/tps", 100},
+                                      {"validation_metrics/n_tokens", 64},
+                                      {"validation_metrics/memory_peak_bytes", 7}}));
+  writer.keep_until(10);
+  EXPECT_EQ(lines_of(folder / "metrics.jsonl").size(), 2u);
+  writer.keep_until(9);
+  EXPECT_EQ(lines_of(folder / "metrics.jsonl").size(), 0u);
+}
+
 TEST(MetricsWriterTest, EveryFloat32Survives) {
   ScratchFolder folder;
   MetricsWriter writer(folder.path());
@@ -98,10 +137,37 @@ TEST(MetricsWriterTest, NumbersThatJsonLacksAreStrings) {
 TEST(MetricsWriterTest, ANewRunBeginsTheFileAnew) {
   ScratchFolder folder;
   MetricsWriter(folder.path()).write(step(7));
-  MetricsWriter(folder.path()).write(step(1));
+  MetricsWriter writer(folder.path());
+  EXPECT_EQ(lines_of(writer.path()).size(), 1u) << "nothing is lost before the run begins";
+  writer.keep_until(0);
+  writer.write(step(1));
   const auto lines = lines_of(folder / "metrics.jsonl");
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0]["step"], 1);
+}
+
+TEST(MetricsWriterTest, AResumedRunGoesOnAfterItsStep) {
+  ScratchFolder folder;
+  const auto steps_after = [&](const std::string& left, int64_t resumed) {
+    folder.write("metrics.jsonl", left);
+    MetricsWriter writer(folder.path());
+    writer.keep_until(resumed);
+    writer.write(step(resumed + 1));
+    std::vector<int64_t> steps;
+    for (const auto& line : lines_of(writer.path())) steps.push_back(line["step"]);
+    return steps;
+  };
+  std::string four;
+  for (const int64_t number : {1, 2, 10, 20}) four += to_json_line(step(number));
+  EXPECT_EQ(steps_after(four, 10), (std::vector<int64_t>{1, 2, 10, 11}));
+  EXPECT_EQ(steps_after(four, 15), (std::vector<int64_t>{1, 2, 10, 16}));
+  EXPECT_EQ(steps_after(four, 30), (std::vector<int64_t>{1, 2, 10, 20, 31}));
+  // Cut in the middle of a line, of a number, or before the newline.
+  const std::string two = to_json_line(step(1)) + to_json_line(step(2));
+  for (const size_t cut : {size_t{1}, size_t{2}, size_t{40}, two.size() / 2 - 12})
+    EXPECT_EQ(steps_after(two.substr(0, two.size() - cut), 2), (std::vector<int64_t>{1, 3})) << cut;
+  EXPECT_EQ(steps_after("", 5), (std::vector<int64_t>{6}));
+  EXPECT_EQ(steps_after("{\"step\": x}\n", 5), (std::vector<int64_t>{6}));
 }
 
 TEST(MetricsWriterTest, SaysWhereItCannotWrite) {

@@ -45,7 +45,7 @@ TEST(Note, ReadsEverything) {
   const ParsedNote parsed = parse_note(
       R"({"name": "p", "version": "1.0.0-rc.1+x", "license": "MIT", "homepage": "https://x", "vendor": "V",
           "api_min": 1, "api_built": 1, "tier": "stable", "torch_min": "2.10",
-          "converters": [{"name": "c", "summary": "Größe", "options": [
+          "converters": [{"name": "c", "summary": "Größe", "matrix_type": "float8", "options": [
             {"name": "on", "type": "bool", "default": true},
             {"name": "n", "type": "int", "default": -3, "min": -5, "max": 9007199254740993, "help": "h"},
             {"name": "f", "type": "float", "default": 2, "min": 0.5},
@@ -63,6 +63,7 @@ TEST(Note, ReadsEverything) {
   EXPECT_EQ(plugin.tier, Tier::kStable);
   EXPECT_EQ(plugin.torch_min, "2.10");
   ASSERT_EQ(plugin.converters.size(), 1u);
+  EXPECT_EQ(plugin.converters[0].matrix_type, "float8");
   const auto& options = plugin.converters[0].options;
   ASSERT_EQ(options.size(), 9u);
   EXPECT_EQ(options[0].default_value->items[0], config::Scalar(true));
@@ -117,6 +118,8 @@ TEST(Note, RefusesByPath) {
        Rule::kTransaction},
       {changed(R"({"name": "c"})", R"({"name": "c", "summary": "a\nb"})"), "converters[0].summary",
        Rule::kNote},
+      {changed(R"({"name": "c"})", R"({"name": "c", "matrix_type": "int4"})"),
+       "converters[0].matrix_type: \"int4\" is no type", Rule::kNote},
       {changed(R"({"name": "c"})", R"({"name": "c", "opts": []})"),
        "converters[0]: unknown member \"opts\"", Rule::kNote},
       {with_options(R"({"type": "int"})"),

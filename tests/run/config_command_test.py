@@ -41,10 +41,15 @@ class ConfigCommand(unittest.TestCase):
 
     def test_origins_name_file_line_and_option(self):
         shown = self.good("show", "--origin", self.folder.config, "--optimizer.lr=0.1")
-        lines = {line.split(":")[0].strip(): line for line in shown.splitlines() if "#" in line}
-        self.assertIn("--optimizer.lr=0.1", lines["lr"])
-        self.assertIn("default", lines["beta1"])
-        self.assertRegex(lines["seq_len"], r"small\.yaml:\d+:\d+")
+        lines, section = {}, ""
+        for line in shown.splitlines():
+            key = line.split(":")[0]
+            if not key.startswith(" "):
+                section = key
+            lines[f"{section}.{key.strip()}"] = line
+        self.assertIn("--optimizer.lr=0.1", lines["optimizer.lr"])
+        self.assertIn("default", lines["optimizer.beta1"])
+        self.assertRegex(lines["training.seq_len"], r"small\.yaml:\d+:\d+")
 
     def test_check_reports_as_train_does(self):
         for overrides, text in ((["--optimizer.lrr=1"], "did you mean"), (["--model.converters=floot8"], "float8"),

@@ -20,6 +20,7 @@ training:
   seq_len: 32
   steps: 3
   device: cpu
+  mixed_precision_param: float32
 lr_scheduler: {warmup_steps: 1}
 metrics: {log_freq: 1}
 job: {dump_folder: %(out)s}

@@ -62,6 +62,7 @@ class TrainerTest : public ::testing::Test {
     config.training.seq_len = 16;
     config.training.steps = 4;
     config.training.device = "cpu";
+    config.training.mixed_precision_param = "float32";
     config.lr_scheduler.warmup_steps = 1;
     config.model.args.dim = 32;
     config.model.args.n_layers = 1;

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "model/mixed_precision.h"
+
 namespace titan::model {
 
 Linear::Linear(int64_t in_features, int64_t out_features, at::ScalarType dtype, InitRule init)
@@ -13,8 +15,8 @@ Linear::Linear(int64_t in_features, int64_t out_features, at::ScalarType dtype, 
   add_parameter("weight", {out_features, in_features}, dtype, std::move(init));
 }
 
-at::Tensor Linear::forward(const CallContext&, const Inputs& inputs) {
-  return at::linear(inputs[0], parameter("weight").tensor);
+at::Tensor Linear::forward(const CallContext& context, const Inputs& inputs) {
+  return at::linear(inputs[0], compute_value(context, kind(), parameter("weight")));
 }
 
 }  // namespace titan::model

@@ -25,14 +25,20 @@ typedef struct titan_call_info {
   int64_t step;        /* 1-based optimizer step that this call contributes to */
   int64_t micro_batch; /* 0-based within the step */
   titan_dl_device device;
-  titan_dl_dtype compute_dtype; /* inputs and parameters are in this type already */
+  /* Inputs and parameters are in this type already, and the output must be. Under mixed precision
+   * it is the narrower type for linear, attention and feed_forward, though the parameters are kept
+   * (and hooks see them) in float32: gradients that backward sets in the compute type are added up
+   * in float32 by the host. The other kinds sit on the residual stream and stay in float32. */
+  titan_dl_dtype compute_dtype;
   void *stream; /* CUDA: the cudaStream_t to launch on; NULL on the CPU */
 } titan_call_info;
 
 /* State (an amax, a statistic) may change only if TRAINING is set and RECOMPUTE is not. */
 #define TITAN_CALL_TRAINING 1u
 #define TITAN_CALL_GRAD_ENABLED 2u
-#define TITAN_CALL_RECOMPUTE 4u /* activation checkpointing runs this forward a second time */
+/* Activation checkpointing runs this forward a second time; its result must equal the first one's.
+ * Never set in backward, which runs once. */
+#define TITAN_CALL_RECOMPUTE 4u
 #define TITAN_CALL_BACKWARD 8u
 
 /* Code for one module.

@@ -68,7 +68,9 @@ typedef struct titan_converter {
   titan_status (*convert)(void *instance, titan_model *model);
   /* [main-thread] Optional. Weights have values now: for what init rules cannot say. */
   titan_status (*after_init)(void *instance, titan_hook *hook);
-  /* [main-thread] Optional. After every optimizer step, and once after init or load. A converter
+  /* [main-thread] Optional. After every optimizer step, and once after init or load. When a run
+   * resumes, what the checkpoint holds is put back after that call: it can fill caches and buffers
+   * that are not persistent, and cannot count twice what the saved run has counted. A converter
    * that has a hook may record nothing; without one, recording nothing is an error. */
   titan_status (*post_optimizer_hook)(void *instance, titan_hook *hook);
   /* [main-thread] Optional. Called once for each created instance. */

@@ -55,7 +55,7 @@ typedef struct titan_parameter_info {
   titan_string name; /* relative to the module: "weight", "wq.weight" */
   const int64_t *shape;
   int32_t ndim;
-  titan_dl_dtype dtype;
+  titan_dl_dtype dtype; /* as stored; calls may see it narrower: titan_call_info.compute_dtype */
 } titan_parameter_info;
 
 #define TITAN_PARAMETER_FROZEN 1u /* takes no gradient */

@@ -32,6 +32,9 @@ TITAN_END_C
  * required. A path reaches the plugin as the user wrote it; relative ones are meant from
  * the trainer's working directory.
  *
+ * A converter that has most matrices multiplied in fp8 says so with "matrix_type": "float8", beside
+ * "summary": utilisation (mfu) is then measured against the device's fp8 peak.
+ *
  * TITAN_NOTE puts the object into the file; `TITAN_NOTE_JSON, TITAN_NOTE_SIZE` hand the same bytes
  * to registrar_note. Use it once, in the file that defines register_converters (an archive member
  * that nothing refers to is dropped by the linker, note and all). titan_add_plugin(METADATA

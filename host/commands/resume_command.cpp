@@ -1,0 +1,58 @@
+#include "commands/resume_command.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "checkpoint/manifest.h"
+#include "checkpoint/step_folder.h"
+
+namespace titan::commands {
+namespace {
+
+std::string quoted_for_shell(const std::string& word) {
+  constexpr const char* kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+}  // namespace
+
+std::string shell_text(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + quoted_for_shell(word);
+  return text;
+}
+
+std::string resume_command(const std::vector<std::string>& command_line,
+                           const config::Config& config, int64_t step) {
+  std::string environment;
+  for (const char* name : {"TITAN_PLUGIN_PATH", "TITAN_DATA_DIR"})
+    if (const char* value = std::getenv(name); value && *value)
+      environment += std::string(name) + "=" + quoted_for_shell(value) + " ";
+  std::vector<std::string> words = command_line;
+  if (config.checkpoint.load_step != -1)
+    words.push_back("--checkpoint.load_step=" + std::to_string(step));
+  if (!config.checkpoint.exclude_from_loading.empty())
+    words.push_back("--checkpoint.exclude_from_loading=[]");
+  return environment + shell_text(words);
+}
+
+std::string origin_in_checkpoint(const config::Config& config, const std::string& converter) {
+  if (!config.checkpoint.enable) return {};
+  const auto root = std::filesystem::path(config.job.dump_folder) / config.checkpoint.folder;
+  std::string origin;
+  for (const checkpoint::StepFolder& step : checkpoint::list_steps(root)) {
+    const bool wanted = config.checkpoint.load_step < 0 || config.checkpoint.load_step == step.step;
+    if (!step.complete() || !wanted) continue;
+    origin.clear();  // the latest one counts
+    for (const auto& record : checkpoint::read_manifest(step.path).converters)
+      if (record.converter == converter && !record.plugin.empty())
+        origin = step.path.filename().string() + " was made with " + record.text();
+  }
+  return origin;
+}
+
+}  // namespace titan::commands

@@ -1,0 +1,101 @@
+#include "commands/step_reports.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "base/log.h"
+#include "base/terminal.h"
+#include "observe/console.h"
+#include "observe/throughput.h"
+#include "train/device_memory.h"
+
+namespace titan::commands {
+
+StepReports::StepReports(const train::Trainer& trainer, const config::Config& config,
+                         std::optional<double> peak, observe::MetricsWriter& writer)
+    : trainer_(trainer),
+      config_(config),
+      writer_(writer),
+      progress_("train", trainer.total_steps(), STDERR_FILENO),
+      color_(use_color(STDERR_FILENO) && !config.metrics.disable_color_printing),
+      flops_(static_cast<double>(
+          model::flops_per_token(trainer.model_args(), config.training.seq_len))),
+      peak_(peak),
+      epoch_(trainer.dataset_epoch()) {
+  progress_.start_from(trainer.steps_done());
+}
+
+void StepReports::add(const train::StepResult& result) {
+  tokens_since_ += result.tokens;
+  if (first_step_ == 0) {
+    first_step_ = result.step;
+    first_loss_ = result.loss;
+  }
+  last_loss_ = result.loss;
+  if (trainer_.dataset_epoch() != epoch_) {
+    epoch_ = trainer_.dataset_epoch();
+    progress_.clear();
+    log_warning("dataset " + config_.training.dataset + " is being re-looped (epoch " +
+                std::to_string(epoch_ + 1) + ")");
+  }
+  const bool last = result.step == trainer_.total_steps();
+  if (result.step == 1 || last || result.step % config_.metrics.log_freq == 0) write(result);
+  progress_.update(result.step);
+}
+
+std::string StepReports::summary() const {
+  if (first_step_ == 0)
+    return "step " + std::to_string(trainer_.steps_done()) +
+           " was done before, and training.steps is " + std::to_string(trainer_.total_steps());
+  char text[120];
+  std::snprintf(text, sizeof text, "loss %.5f in step %lld, %.5f in step %lld", first_loss_,
+                static_cast<long long>(first_step_), last_loss_,
+                static_cast<long long>(trainer_.steps_done()));
+  return text;
+}
+
+void StepReports::add(const train::ValidationResult& result) {
+  since_ +=
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(result.seconds));
+  const train::DeviceMemory memory = train::device_memory(trainer_.device());
+  observe::ValidationMetrics metrics;
+  metrics.step = result.step;
+  metrics.loss = result.loss;
+  metrics.tps = observe::throughput(result.tokens, result.seconds, 0, {}).tps;
+  metrics.n_tokens = result.tokens;
+  metrics.memory_peak_bytes = memory.peak_bytes;
+  metrics.memory_total_bytes = memory.total_bytes;
+  writer_.write(metrics);
+  progress_.clear();
+  log_info(observe::console_line(metrics, color_));
+}
+
+void StepReports::write(const train::StepResult& result) {
+  const double seconds = std::chrono::duration<double>(Clock::now() - since_).count();
+  const train::DeviceMemory memory = train::device_memory(trainer_.device());
+  const observe::Throughput speed = observe::throughput(tokens_since_, seconds, flops_, peak_);
+  observe::StepMetrics metrics;
+  metrics.step = result.step;
+  metrics.loss = result.loss;
+  metrics.grad_norm = result.grad_norm;
+  metrics.lr = result.lr;
+  metrics.tps = speed.tps;
+  metrics.tflops = speed.tflops;
+  metrics.mfu = speed.mfu;
+  metrics.n_tokens_seen = trainer_.position().tokens_seen;
+  metrics.skipped_steps = trainer_.position().skipped_steps;
+  metrics.memory_peak_bytes = memory.peak_bytes;
+  metrics.memory_total_bytes = memory.total_bytes;
+  metrics.memory_active_bytes = memory.active_bytes;
+  metrics.num_alloc_retries = memory.num_alloc_retries;
+  metrics.num_ooms = memory.num_ooms;
+  metrics.converter_metrics = result.converter_metrics;
+  writer_.write(metrics);
+  progress_.clear();
+  log_info(observe::console_line(metrics, color_));
+  since_ = Clock::now();
+  tokens_since_ = 0;
+}
+
+}  // namespace titan::commands
