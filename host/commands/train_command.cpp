@@ -8,10 +8,10 @@
 #include "base/log.h"
 #include "base/numbers.h"
 #include "commands/environment.h"
+#include "commands/model_setup.h"
 #include "commands/plugin_setup.h"
 #include "commands/resume_command.h"
 #include "commands/step_reports.h"
-#include "model/train_spec.h"
 #include "observe/metrics_writer.h"
 #include "train/checkpointer.h"
 #include "train/mfu_peak.h"
@@ -21,30 +21,23 @@
 namespace titan::commands {
 namespace {
 
-/// A spec may name converters of its own; they apply when the config lists none.
-config::LoadedConfig with_default_converters(config::LoadedConfig config, const model::TrainSpec& spec) {
-  if (config.values.model.converters.empty() && !config.origins.count("model.converters")) {
-    for (const std::string& name : spec.default_converters) {
-      config::ConverterItem item;
-      item.use = item.as = name;
-      item.settings.kind = config::Node::Kind::kMap;
-      item.where = "default of model " + spec.name;
-      config.values.model.converters.push_back(item);
-    }
-  }
-  return config;
-}
-
 void log_start(const train::Trainer& trainer, const config::Config& config) {
   const converters::DeviceFacts& facts = trainer.device().facts;
-  log_info("model " + config.model.name + " " + config.model.flavor + ": " + with_commas(trainer.parameter_count()) +
-           " parameters, " + with_commas(model::flops_per_token(trainer.model_args(), config.training.seq_len)) +
-           " FLOPs per token");
   log_info("device " + std::string(trainer.device().device.is_cuda() ? "cuda: " : "cpu: ") + facts.name + ", " +
            gib(facts.memory_bytes) + " memory");
   for (const std::string& line : trainer.summary()) log_info(line);
   for (const std::string& line : trainer.converters().summary()) log_info("converter " + line);
   if (trainer.converters().empty()) log_info("no converters are applied (model.converters is empty)");
+}
+
+void make_paths_absolute(config::Config& config) {
+  const auto absolute = [](std::string& path) {
+    if (!path.empty()) path = std::filesystem::absolute(path).lexically_normal().string();
+  };
+  absolute(config.job.dump_folder);
+  absolute(config.training.dataset_path);
+  absolute(config.validation.dataset_path);
+  absolute(config.checkpoint.initial_load_path);
 }
 
 /// The module tree after conversion, one line a module.
@@ -99,12 +92,15 @@ int train(const ConfigArguments& arguments, const std::vector<std::string>& comm
     throw usage_error("no config file was given", "titan train",
                       "titan train configs/llama3_debug.yaml [--section.key=value ...]");
 
-  model::TrainSpecRegistry specs;
-  specs.add(model::llama3_train_spec());
-  specs.freeze();
+  const model::TrainSpecRegistry specs = train_specs();
   config::LoadedConfig loaded = config::load_config(arguments.file, arguments.overrides);
   loaded = with_default_converters(std::move(loaded), specs.get(loaded.values.model.name));
+  // Before any plugin is loaded: one that changes the working directory or the environment must not
+  // change where the run reads and writes.
+  make_paths_absolute(loaded.values);
+  const std::filesystem::path data_dir = std::filesystem::absolute(data_folder());
   const config::Config& config = loaded.values;
+  log_info("config " + arguments.file->string() + ": " + config.job.description);
 
   const plugins::Catalog catalog = find_plugins(&loaded);
   const AppliedConverters applied = load_converters_of_run(loaded, catalog);
@@ -112,7 +108,7 @@ int train(const ConfigArguments& arguments, const std::vector<std::string>& comm
   observe::MetricsWriter writer(config.job.dump_folder);
   train::Checkpointer checkpointer(config);
   train::Trainer trainer({config, applied.requests, train::resolve_device(config.training.device),
-                          data_folder(), applied.plugins, checkpointer.find_resume()},
+                          data_dir, applied.plugins, checkpointer.find_resume()},
                          specs, applied.registry);
   writer.keep_until(trainer.steps_done());
   log_start(trainer, config);
