@@ -58,9 +58,9 @@ std::vector<Target> targets_of(model::Module& root) {
   }
   model::visit_modules(root, [&](model::Module& module) {
     for (const model::OwnParameter& own : module.parameters()) {
-      const auto at = known.find(own.parameter.get());
-      if (at == known.end()) continue;
-      Target& target = targets[at->second];
+      const auto found = known.find(own.parameter.get());
+      if (found == known.end()) continue;
+      Target& target = targets[found->second];
       const std::string name = module.fqn().empty() ? own.name : module.fqn() + "." + own.name;
       if (!target.added && name != target.name) target.aliases.push_back(name);
     }
