@@ -8,10 +8,10 @@
 #include "base/log.h"
 #include "base/numbers.h"
 #include "commands/environment.h"
+#include "commands/model_setup.h"
 #include "commands/plugin_setup.h"
 #include "commands/resume_command.h"
 #include "commands/step_reports.h"
-#include "model/train_spec.h"
 #include "observe/metrics_writer.h"
 #include "train/checkpointer.h"
 #include "train/mfu_peak.h"
@@ -20,20 +20,6 @@
 
 namespace titan::commands {
 namespace {
-
-/// A spec may name converters of its own; they apply when the config lists none.
-config::LoadedConfig with_default_converters(config::LoadedConfig config, const model::TrainSpec& spec) {
-  if (config.values.model.converters.empty() && !config.origins.count("model.converters")) {
-    for (const std::string& name : spec.default_converters) {
-      config::ConverterItem item;
-      item.use = item.as = name;
-      item.settings.kind = config::Node::Kind::kMap;
-      item.where = "default of model " + spec.name;
-      config.values.model.converters.push_back(item);
-    }
-  }
-  return config;
-}
 
 void log_start(const train::Trainer& trainer, const config::Config& config) {
   const converters::DeviceFacts& facts = trainer.device().facts;
@@ -99,9 +85,7 @@ int train(const ConfigArguments& arguments, const std::vector<std::string>& comm
     throw usage_error("no config file was given", "titan train",
                       "titan train configs/llama3_debug.yaml [--section.key=value ...]");
 
-  model::TrainSpecRegistry specs;
-  specs.add(model::llama3_train_spec());
-  specs.freeze();
+  const model::TrainSpecRegistry specs = train_specs();
   config::LoadedConfig loaded = config::load_config(arguments.file, arguments.overrides);
   loaded = with_default_converters(std::move(loaded), specs.get(loaded.values.model.name));
   const config::Config& config = loaded.values;
