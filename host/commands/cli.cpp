@@ -36,8 +36,21 @@ Exit status: 0 done, 1 internal error, 2 usage, config, plugin refused or device
 /// Splits what CLI11 left over into at most one config file and the overrides.
 ConfigArguments config_arguments(const std::vector<std::string>& rest, const std::string& command) {
   ConfigArguments arguments;
+  const auto set_file = [&](const std::string& file) {
+    if (arguments.file)
+      throw usage_error("two config files: '" + arguments.file->string() + "' and '" + file + "'", "titan " + command,
+                        "give one file; set single keys with --section.key=value");
+    arguments.file = file;
+  };
   for (size_t i = 0; i < rest.size(); ++i) {
-    if (rest[i].rfind("--", 0) == 0) {
+    // "--config FILE", and torchtitan's name for it.
+    const std::string name = rest[i].substr(0, rest[i].find('='));
+    if (name == "--config" || name == "--job.config_file") {
+      const bool inside = name.size() < rest[i].size();
+      if (!inside && i + 1 == rest.size())
+        throw usage_error(name + " has no value", "titan " + command, name + " CONFIG.yaml");
+      set_file(inside ? rest[i].substr(name.size() + 1) : rest[++i]);
+    } else if (rest[i].rfind("--", 0) == 0) {
       arguments.overrides.push_back(rest[i]);
       // "--section.key value": the value is the next word, and a config file never follows a bare key.
       const bool has_value = rest[i].find('=') != std::string::npos;
@@ -48,11 +61,11 @@ ConfigArguments config_arguments(const std::vector<std::string>& rest, const std
     } else if (rest[i].rfind('-', 0) == 0 && rest[i].size() > 1) {
       throw usage_error("unknown option '" + rest[i] + "'", "titan " + command,
                         "keys are written --section.key=value; see titan " + command + " --help");
-    } else if (arguments.file) {
-      throw usage_error("two config files: '" + arguments.file->string() + "' and '" + rest[i] + "'",
-                        "titan " + command, "give one file; set single keys with --section.key=value");
+    } else if (const size_t equals = rest[i].find('='); equals != std::string::npos && !std::filesystem::exists(rest[i])) {
+      throw usage_error("'" + rest[i] + "' is no file and no option", "titan " + command,
+                        "did you mean '--" + rest[i] + "'?");
     } else {
-      arguments.file = rest[i];
+      set_file(rest[i]);
     }
   }
   return arguments;
@@ -76,7 +89,7 @@ int dispatch(int argc, char** argv) {
   list_app->add_flag("--json", json, "as JSON");
   list_app->allow_extras();
   CLI::App* inspect_app = plugins_app->add_subcommand("inspect", "one plugin in full, without running it");
-  inspect_app->add_option("what", what, "a .so file, or the name of a plugin or converter")->required();
+  inspect_app->add_option("what", what, "a .so file, or the name of a plugin or converter");
   inspect_app->add_flag("--json", json, "as JSON");
   inspect_app->allow_extras();
 
@@ -137,7 +150,8 @@ int dispatch(int argc, char** argv) {
   } else if (*list_app) {
     plugins_list(config_arguments(list_app->remaining(), "plugins list"), json);
   } else if (*inspect_app) {
-    plugins_inspect(config_arguments(inspect_app->remaining(), "plugins inspect"), what, json);
+    if (!plugins_inspect(config_arguments(inspect_app->remaining(), "plugins inspect"), what, json))
+      return static_cast<int>(ExitStatus::kUsage);
   } else if (*plan_app) {
     plan(config_arguments(plan_app->remaining(), "plan"), device.empty() ? std::nullopt : std::optional(device), json);
   } else if (*show_app) {
@@ -159,7 +173,13 @@ int dispatch(int argc, char** argv) {
 
 int run(int argc, char** argv) {
   try {
-    return dispatch(argc, argv);
+    const int status = dispatch(argc, argv);
+    // What was asked for must have arrived: a full disk shows up only here.
+    std::cout.flush();
+    if (!std::cout)
+      throw environment_error("the output could not be written", "standard output",
+                              "free space on the disk it goes to, or name another file");
+    return status;
   } catch (const Error& error) {
     std::cerr << error.render();
     return static_cast<int>(error.status());

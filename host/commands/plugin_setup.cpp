@@ -8,22 +8,36 @@
 
 namespace titan::commands {
 
-plugins::Catalog find_plugins(const config::LoadedConfig* config) {
-  plugins::SearchOptions search;
+namespace {
+
+/// A place that was named and cannot be searched is a mistake, also where no converter is missed yet.
+void warn_about_search(const plugins::Catalog& catalog) {
+  for (const plugins::SearchNotice& notice : catalog.notices())
+    log_warning(notice.where + " " + notice.text + "; " + notice.hint);
+}
+
+}  // namespace
+
+plugins::JudgeOptions judge_options(const config::LoadedConfig* config) {
   plugins::JudgeOptions judge;
   judge.torch_version = TITAN_TORCH_VERSION;
   judge.torch_build = TITAN_TORCH_BUILD;
-  if (config) {
+  judge.strict = config && config->values.plugins.policy == "strict";
+  return judge;
+}
+
+plugins::Catalog find_plugins(const config::LoadedConfig* config) {
+  plugins::SearchOptions search;
+  if (config)
     for (const std::string& path : config->values.plugins.paths) search.paths.emplace_back(path);
-    judge.strict = config->values.plugins.policy == "strict";
-  }
   search.from_environment();
   search.installation = installed_plugin_folder();
-  return plugins::scan(search, judge);
+  return plugins::scan(search, judge_options(config));
 }
 
 AppliedConverters load_converters(const config::LoadedConfig& config, const plugins::Catalog& catalog,
                                   converters::Registry built_in) {
+  warn_about_search(catalog);
   AppliedConverters applied{std::move(built_in), {}, {}};
   std::vector<config::ConverterSchema> schemas = applied.registry.schemas();
   std::vector<std::string> built_in_names;
@@ -64,6 +78,7 @@ AppliedConverters load_converters(const config::LoadedConfig& config, const plug
 
 std::vector<config::ConverterRequest> resolve_without_loading(const config::LoadedConfig& config,
                                                               const plugins::Catalog& catalog) {
+  warn_about_search(catalog);
   for (const std::string& name : config::requested_converters(config))
     if (!catalog.require(name)) throw catalog.missing(name);
   return config::resolve_converters(config, catalog.schemas());

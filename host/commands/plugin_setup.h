@@ -13,6 +13,9 @@
 
 namespace titan::commands {
 
+/// What plugins are judged by: this program's LibTorch and plugins.policy.
+plugins::JudgeOptions judge_options(const config::LoadedConfig* config);
+
 /// Where to look for plugins, and how strictly; without a config only the environment and the
 /// installation are searched.
 plugins::Catalog find_plugins(const config::LoadedConfig* config);

@@ -21,10 +21,12 @@ void plugins_list(const ConfigArguments& arguments, bool json) {
   std::cout << (json ? plugins::list_json(catalog) + "\n" : plugins::list_text(catalog));
 }
 
-void plugins_inspect(const ConfigArguments& arguments, const std::string& what, bool json) {
-  const plugins::Catalog catalog = catalog_for(arguments);
-  const plugins::JudgedPlugin judged = plugins::find_for_inspection(catalog, what);
+bool plugins_inspect(const ConfigArguments& arguments, const std::string& what, bool json) {
+  const config::LoadedConfig config = config::load_config(arguments.file, arguments.overrides);
+  const plugins::JudgedPlugin judged =
+      plugins::find_for_inspection(find_plugins(&config), what, judge_options(&config));
   std::cout << (json ? plugins::inspect_json(judged) + "\n" : plugins::inspect_text(judged));
+  return judged.verdict.outcome == plugins::Outcome::kLoadable;
 }
 
 }  // namespace titan::commands

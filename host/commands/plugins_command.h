@@ -9,6 +9,7 @@ namespace titan::commands {
 
 void plugins_list(const ConfigArguments& arguments, bool json);
 /// `what`: a file, or the name of a plugin or converter.
-void plugins_inspect(const ConfigArguments& arguments, const std::string& what, bool json);
+/// False if the file is refused or skipped.
+bool plugins_inspect(const ConfigArguments& arguments, const std::string& what, bool json);
 
 }  // namespace titan::commands

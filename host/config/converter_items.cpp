@@ -11,6 +11,15 @@
 namespace titan::config {
 namespace {
 
+/// How to write what was meant, where that can be told.
+std::string meant_item(const std::string& text) {
+  if (text.front() == '{') return "put the map in a list: [" + text + "]; ";
+  if (text.front() == '[' || text.back() == ']') return "a bracket is missing; ";
+  std::string lower = text;
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower != text && problem_of_name(lower).empty() ? "names are written in small letters: '" + lower + "'; " : "";
+}
+
 constexpr const char* kItemHint =
     "model.converters is a list such as [float8, {use: lora, as: adapter, include: "
     "[\"layers.*.attention.*\"]}]";
@@ -22,12 +31,21 @@ std::string name_in_item(const Node& node, const std::string& key) {
   return node.text;
 }
 
+std::string keys_found(const Node& node) {
+  std::string keys;
+  for (const auto& key : node.keys) keys += (keys.empty() ? "'" : ", '") + key.text + "'";
+  return keys.empty() ? "an empty map" : "only " + keys;
+}
+
 ConverterItem parse_converter_item(const Node& node) {
   ConverterItem item;
   item.where = node.where;
   item.settings.kind = Node::Kind::kMap;
   item.settings.where = node.where;
   if (node.kind != Node::Kind::kMap) {
+    if (node.kind == Node::Kind::kList)
+      throw usage_error("an entry of model.converters is a list", node.where,
+                        std::string("take one pair of brackets away; ") + kItemHint);
     item.use = name_in_item(node, "an entry");
   } else {
     for (size_t i = 0; i < node.items.size(); ++i) {
@@ -41,12 +59,14 @@ ConverterItem parse_converter_item(const Node& node) {
       }
     }
     if (item.use.empty())
-      throw usage_error("an entry of model.converters has no 'use'", node.where, kItemHint);
+      throw usage_error("an entry of model.converters has no 'use', found " + keys_found(node), node.where,
+                        (node.keys.size() == 1 ? "did you mean {use: " + node.keys.front().text + ", ...}? " : "") +
+                            std::string(kItemHint));
   }
   if (item.as.empty()) item.as = item.use;
   for (const std::string* name : {&item.use, &item.as})
     if (const std::string problem = problem_of_name(*name); !problem.empty())
-      throw usage_error("'" + *name + "' in model.converters " + problem, node.where, kItemHint);
+      throw usage_error("'" + *name + "' in model.converters " + problem, node.where, meant_item(*name) + kItemHint);
   return item;
 }
 

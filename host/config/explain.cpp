@@ -31,6 +31,25 @@ std::string explain_option(const std::string& full_name, const OptionSchema& opt
          (flag ? ", --" + full_name + "=false" : std::string("=VALUE")) + "\n";
 }
 
+/// Every converter takes these beside its own options.
+const std::vector<OptionSchema>& common_options() {
+  static const std::vector<OptionSchema> options = [] {
+    const auto list = [](const char* name, const char* help) {
+      OptionSchema option;
+      option.name = name;
+      option.type = OptionType::kString;
+      option.is_list = true;
+      option.default_value = OptionValue{true, {}};
+      option.help = help;
+      return option;
+    };
+    OptionSchema exclude = list("exclude", "modules to leave alone: globs over whole names, 'layers.*.attention.w[qk]'");
+    exclude.aliases = {"filter_fqns"};
+    return std::vector<OptionSchema>{list("include", "modules to convert: globs as for exclude; none: all of them"), exclude};
+  }();
+  return options;
+}
+
 void add_row(Table& table, const std::string& full_name, const OptionSchema& option,
              bool nullable) {
   table.add_row({full_name, default_text(option, nullable), describe_type(option), option.help});
@@ -51,7 +70,9 @@ std::string explain(std::string_view name, const std::vector<ConverterSchema>& s
   }
   for (const ConverterSchema& schema : schemas) {
     names.push_back(schema.name);
-    for (const OptionSchema& option : schema.options) {
+    std::vector<OptionSchema> options = schema.options;
+    options.insert(options.end(), common_options().begin(), common_options().end());
+    for (const OptionSchema& option : options) {
       const std::string full_name = schema.name + "." + option.name;
       names.push_back(full_name);
       if (name.empty() || schema.name == name) add_row(table, full_name, option, false);
@@ -61,10 +82,17 @@ std::string explain(std::string_view name, const std::vector<ConverterSchema>& s
     const std::string key(name.substr(prefix.size()));
     if (const OptionSchema* option = find_option(schema, key))
       return explain_option(prefix + option->name, *option, false);
+    for (const OptionSchema& option : common_options())
+      if (key == option.name || (!option.aliases.empty() && key == option.aliases.front()))
+        return explain_option(prefix + option.name, option, false);
   }
   if (table.rows() == 0) {
-    for (const ConverterSchema& schema : schemas)
-      if (schema.name == name) return schema.name + " has no options of its own\n";
+    // A key in the wrong section: the same key elsewhere is likelier than a near name.
+    const std::string_view last = name.substr(name.rfind('.') + 1);
+    for (const Field& field : fields())
+      if (field.option.name == last)
+        throw usage_error("there is no key '" + std::string(name) + "'", "config explain " + std::string(name),
+                          "did you mean '" + field.full_name() + "'? `titan config explain` lists all keys");
     throw usage_error("there is no key or section '" + std::string(name) + "'",
                       "config explain " + std::string(name),
                       did_you_mean(name, names) + "`titan config explain` lists all keys");

@@ -19,6 +19,14 @@ std::string list_of_keys(const std::string& section) {
   return "keys of " + section + ": " + text;
 }
 
+/// "training.steps: 3" at the top level is meant to be nested.
+std::string nested_form(const std::string& name, const Node& value) {
+  const size_t dot = name.rfind('.');
+  if (dot == std::string::npos || !find_field(name.substr(0, dot), name.substr(dot + 1))) return "";
+  return "write '" + name.substr(0, dot) + ":' and below it, indented, '" + name.substr(dot + 1) + ": " + value.text +
+         "'; ";
+}
+
 Error unknown_key(const std::string& section, const std::string& key, const std::string& where) {
   if (is_section(section + "." + key))
     return usage_error("'" + section + "." + key + "' is a section, not a key", where,
@@ -77,7 +85,7 @@ void read_file(LoadedConfig& config, const std::filesystem::path& path) {
     if (const Node::Kind kind = root.items[i].kind;
         kind != Node::Kind::kMap && kind != Node::Kind::kNull)
       throw usage_error("'" + key.text + "' is no section", key.where,
-                        did_you_mean(key.text, section_names()) +
+                        nested_form(key.text, root.items[i]) + did_you_mean(key.text, section_names()) +
                             "the top level of a config holds sections, each a map of keys");
     config.converter_sections.push_back({key.text, key.where, root.items[i]});
   }

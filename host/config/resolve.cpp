@@ -48,6 +48,12 @@ class ConverterResolver {
     return list.empty() ? "no converter was found" : "available: " + list;
   }
 
+  static std::string sections() {
+    std::string list;
+    for (const std::string& name : section_names()) list += (list.empty() ? "" : ", ") + name;
+    return "sections: " + list + "; converters ";
+  }
+
   void check_items() const {
     for (const ConverterItem& item : items_) {
       if (find_schema(item.use) == nullptr)
@@ -144,7 +150,7 @@ class ConverterResolver {
                            "'",
                        override.value.where,
                        advice_for_familiar_key(override.target + "." + override.key) +
-                           did_you_mean(override.target, names) + available());
+                           did_you_mean(override.target, names) + sections() + available());
   }
 
   ConverterRequest merge(const ConverterItem& item) const {

@@ -112,7 +112,7 @@ Error Catalog::missing(const std::string& converter,
   if (search_.searched.empty())
     hint += "name the folder of its .so file in plugins.paths or TITAN_PLUGIN_PATH";
   else
-    hint += "put its .so file into a searched folder; titan plugins list shows what is there";
+    hint += "put its .so file into a searched folder (not below one: subfolders are not searched); titan plugins list shows what is there";
   return usage_error(text, where, hint);
 }
 

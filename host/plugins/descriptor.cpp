@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/printable.h"
+#include "config/converter_items.h"
 #include "plugins/plugin_name.h"
 
 namespace titan::plugins {
@@ -56,6 +57,9 @@ CheckedConverter check_converter(const titan_converter* given) {
   if (!valid_name(text))
     return problem("titan_converter.name '" + printable(text, 80) + "' is not a valid name",
                    "use a lower-case letter followed by at most 63 of a-z 0-9 _ . -", Rule::kNames);
+  if (const std::string reserved = config::problem_of_name(text); !reserved.empty())
+    return problem("titan_converter.name '" + printable(text, 80) + "' " + reserved, "choose a name of its own",
+                   Rule::kNames);
   result.name = text;
   result.table.name = {};
   if (result.table.flags != 0)

@@ -7,6 +7,7 @@
 #include "plugins/note_bytes.h"
 #include "plugins/note_json.h"
 #include "base/printable.h"
+#include "config/converter_items.h"
 #include "plugins/plugin_name.h"
 
 namespace titan::plugins {
@@ -135,6 +136,8 @@ config::ConverterSchema parse_converter(const NoteValue& value, bool strict) {
   if (strict) value.only_members({"name", "summary", "matrix_type", "options"});
   config::ConverterSchema out;
   out.name = parse_name(value.member("name"));
+  if (const std::string problem = config::problem_of_name(out.name); !problem.empty())
+    value.member("name").fail("\"" + out.name + "\" " + problem, "choose a name of its own", Rule::kNames);
   out.summary = optional_line(value, "summary", 512);
   out.matrix_type = optional_line(value, "matrix_type", 32);
   if (strict && !out.matrix_type.empty() && out.matrix_type != "float8")

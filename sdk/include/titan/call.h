@@ -7,9 +7,15 @@
 TITAN_BEGIN_C
 
 /* One forward or backward call of one module. Dies when the function it was passed to returns.
- * Arguments are named: the inputs of the kind, the parameters and buffers of the module (also
- * those the instance added), and, where the module has run already, its output "y". Parameters
- * are arguments of every call: nothing may be kept between calls except through call_save. */
+ * Arguments are named. forward has the inputs of the kind, the parameters and buffers of the module
+ * (also those the instance added) and, in a wrap after it and an observer, its output "y". backward
+ * has parameters and buffers, the gradient of the output, and what forward saved with call_save:
+ * inputs and "y" only if they were saved. Nothing else may be kept between calls.
+ * Why so: what autograd does not know of would stay in memory, or be freed under the plugin.
+ *
+ * Arguments are READ-ONLY but for buffers: the memory of x is shared with other modules, that of a
+ * parameter with the optimizer. In the first step the host checks and names who wrote. To an impl
+ * with a `backward` of its own, tensors come contiguous; to torch's autograd as they are. */
 typedef struct titan_call titan_call;
 
 typedef struct titan_call_info {
@@ -35,7 +41,7 @@ typedef struct titan_call_info {
 #define TITAN_CALL_RECOMPUTE 4u
 #define TITAN_CALL_BACKWARD 8u
 
-/* Code for one module. The struct and `self` must stay valid until destroy is called.
+/* Code for one module.
  *
  * Gradients come in one of two ways:
  *  - your own: give `backward`. forward runs with gradients off; what backward needs goes through
@@ -45,6 +51,7 @@ typedef struct titan_call_info {
  *    on and must use operators that record them (tier "stable" or "exact").
  * Why the choice is declared: an output without a graph where one is due loses gradients in
  * silence; the host checks and stops with the module's name. */
+/* The host copies the struct when it is recorded; `self` must stay valid until destroy is called. */
 typedef struct titan_module_impl {
   uint32_t struct_size;
   uint32_t flags; /* TITAN_IMPL_... */

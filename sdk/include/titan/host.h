@@ -48,7 +48,7 @@ typedef struct titan_host {
   titan_status (*model_parameter)(titan_model *, uint64_t module, uint64_t index,
                                   titan_parameter_info *out);
   /* --- model: record. Nothing changes until all instances have recorded and the union is checked.
-   * `impl`/`observer` are borrowed until their destroy; `self` passes to the host on TITAN_OK. --- */
+   * `impl`/`observer` are copied; `self` passes to the host on TITAN_OK. --- */
   titan_status (*record_replace)(titan_model *, uint64_t module, const titan_module_impl *impl,
                                  void *self);
   /* where: TITAN_WRAP_BEFORE sets a new first input (its name, e.g. "x") before the module runs;
@@ -78,7 +78,8 @@ typedef struct titan_host {
   titan_status (*call_grad_output)(titan_call *, titan_tensor **borrowed);
   titan_status (*call_needs_grad)(titan_call *, titan_string name, int32_t *out);
   titan_status (*call_set_grad)(titan_call *, titan_string name, titan_tensor *owned);
-  /* A number for the metrics of this step: `<instance>/<fqn>.<name>`; the last value wins. */
+  /* A number for the metrics of this step: `<instance>/<fqn>.<name>`; the last value wins. Names are
+   * printable ASCII without quotes, backslashes and blanks, at most 128 bytes. */
   titan_status (*call_metric)(titan_call *, titan_string name, double value);
 
   /* --- tensors --- */

@@ -29,7 +29,8 @@ TITAN_END_C
  *
  * Option types: bool, int, float, string, enum (with "values"), path, and list of each
  * ("list[string]"). An option may have "aliases": ["old_name"]. A default of null makes it
- * required.
+ * required. A path reaches the plugin as the user wrote it; relative ones are meant from
+ * the trainer's working directory.
  *
  * A converter that has most matrices multiplied in fp8 says so with "matrix_type": "float8", beside
  * "summary": utilisation (mfu) is then measured against the device's fp8 peak.

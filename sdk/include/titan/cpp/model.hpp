@@ -18,6 +18,27 @@ inline titan_init_rule init_constant(double value) {
   rule.a = value;
   return rule;
 }
+inline titan_init_rule init_normal(double mean, double std) {
+  auto rule = sized<titan_init_rule>();
+  rule.rule = TITAN_INIT_NORMAL;
+  rule.a = mean;
+  rule.b = std;
+  return rule;
+}
+inline titan_init_rule init_uniform(double low, double high) {
+  auto rule = sized<titan_init_rule>();
+  rule.rule = TITAN_INIT_UNIFORM;
+  rule.a = low;
+  rule.b = high;
+  return rule;
+}
+/// From a stock parameter of the module: pass a literal, it is not copied.
+inline titan_init_rule init_copy(std::string_view source) {
+  auto rule = sized<titan_init_rule>();
+  rule.rule = TITAN_INIT_COPY;
+  rule.source = to_string(source);
+  return rule;
+}
 inline titan_init_rule init_kaiming_uniform() {
   auto rule = sized<titan_init_rule>();
   rule.rule = TITAN_INIT_KAIMING_UNIFORM;

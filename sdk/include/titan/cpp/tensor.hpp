@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -33,15 +34,22 @@ class TensorRef {
     check(host().tensor_dl(tensor_, &view));
     return *view;
   }
-  /// First element of a contiguous CPU tensor of element type T; throws if it is anything else.
+  /// First element of a contiguous CPU tensor of element type T (float, double, intN_t, uintN_t);
+  /// throws if it is anything else. Write only to tensors you made, to buffers, and in hooks.
   template <class T>
   T* data() const {
     const titan_dl_tensor& view = dl();
     if (view.device.type != TITAN_CPU)
       throw Error(TITAN_UNSUPPORTED, "the tensor is not in CPU memory", "set training.device: cpu");
-    if (view.dtype.bits != 8 * sizeof(T) || view.dtype.lanes != 1)
-      throw Error(TITAN_UNSUPPORTED, "the tensor's element has " + std::to_string(view.dtype.bits) +
-                                         " bits, the plugin reads " + std::to_string(8 * sizeof(T)));
+    constexpr uint8_t code = std::is_floating_point_v<T> ? TITAN_DTYPE_FLOAT
+                             : std::is_signed_v<T>       ? TITAN_DTYPE_INT
+                                                         : TITAN_DTYPE_UINT;
+    if (view.dtype.bits != 8 * sizeof(T) || view.dtype.lanes != 1 || view.dtype.code != code)
+      throw Error(TITAN_UNSUPPORTED,
+                  "the tensor's type has code " + std::to_string(view.dtype.code) + " and " +
+                      std::to_string(view.dtype.bits) + " bits, the plugin reads code " +
+                      std::to_string(code) + " and " + std::to_string(8 * sizeof(T)),
+                  "the plugin does not handle this type of numbers");
     int64_t expected = 1;
     for (int32_t i = view.ndim - 1; i >= 0; --i) {
       if (view.shape[i] != 1 && view.strides[i] != expected)
@@ -72,6 +80,13 @@ class Tensor {
     const auto info = like.info();
     titan_tensor* made = nullptr;
     check(host().tensor_empty(info.device, info.dtype, info.ndim, info.shape, &made));
+    return Tensor(made);
+  }
+  /// A new contiguous tensor on the device of `like`, uninitialised.
+  static Tensor empty(TensorRef like, titan_dl_dtype dtype, const std::vector<int64_t>& shape) {
+    titan_tensor* made = nullptr;
+    check(host().tensor_empty(like.info().device, dtype, static_cast<int32_t>(shape.size()),
+                              shape.data(), &made));
     return Tensor(made);
   }
   TensorRef ref() const noexcept { return TensorRef(tensor_); }
