@@ -61,6 +61,19 @@ class Precision(unittest.TestCase):
                 uncapped = self.train(*types, "--model.converters=weight_norm_cap", "--weight_norm_cap.max_norm=1e6")
                 self.assert_near(uncapped, stock, 0)
 
+    def test_converters_written_in_torch(self):
+        for name, types in TYPES.items():
+            with self.subTest(name):
+                stock = self.train(*types)
+                self.assert_near(self.train(*types, "--model.converters=monitor"), stock, 0)
+                self.assert_near(self.train(*types, "--model.converters=fused_projections"), stock, 0.01)
+                # B starts at zero: the first step computes what the base computes.
+                lora = self.train(*types, "--model.converters=lora")
+                self.assertEqual(lora[0]["loss"], stock[0]["loss"])
+                self.assertGreater(lora[1]["grad_norm"], 0)
+                sparse = self.train(*types, "--model.converters=sparse24", "--sparse24.include=output")
+                self.assertGreater(sparse[0]["grad_norm"], 0)
+
     def test_formulas_hold(self):
         for name, types in TYPES.items():
             with self.subTest(name):

@@ -54,6 +54,9 @@ class Recompute(unittest.TestCase):
     def test_gradients_of_torch_and_of_a_plugin(self):
         self.same_in(["full", "op"], "--model.converters=soft_cap,c_scale", "--soft_cap.cap=3", "--c_scale.factor=0.5")
 
+    def test_a_fused_block(self):
+        self.same_in(["full", "op"], "--model.converters=fused_projections", "--training.mixed_precision_param=bfloat16")
+
     def test_state_is_updated_once_a_step(self):
         repeated = lambda key: key.endswith("second_forwards")
         runs = self.same_in(MODES, "--model.converters=running_scale", unlike=repeated)

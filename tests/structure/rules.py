@@ -15,6 +15,8 @@ TORCH_FREE_ROOMS = ("base", "config", "data", "plugins")
 TORCH = ("torch/", "ATen/", "c10/", "caffe2/")
 # What LibTorch keeps stable for binaries, all that a plugin may see of it.
 STABLE_TORCH = ("torch/csrc/stable/", "torch/headeronly/", "torch/csrc/inductor/aoti_torch/")
+# The tier that sees all of LibTorch, and is refused by any other build of it.
+EXACT = "sdk/include/titan/torch_exact.hpp"
 SLOW = ("torch/torch.h", "torch/extension.h", "torch/all.h", "ATen/ATen.h")
 
 LONGEST = 400
@@ -65,7 +67,7 @@ def include_order(root):
             continue
         for number, line in enumerate(lines_of(root, name), 1):
             found = INCLUDE.match(line)
-            wrong = found and _wrong_include(top, room, rooms, found[1] == '"', found[2])
+            wrong = found and name != EXACT and _wrong_include(top, room, rooms, found[1] == '"', found[2])
             if wrong:
                 yield f"{name}:{number}: {wrong}"
 
