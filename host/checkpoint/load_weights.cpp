@@ -239,12 +239,26 @@ class Loading {
     for (Target& target : targets_) {
       if (target.sources.empty()) continue;
       at::Tensor tensor = target.tensor;
-      tensor.copy_(value(target, target.sources[0]));
+      const at::Tensor given = value(target, target.sources[0]);
+      if (target.version || target.stock) require_finite(target, given);
+      tensor.copy_(given);
       if (target.version) ++*target.version;
       if (target.stock) target.stock->write_back();
     }
     for (const model::NamedParameter& named : model::named_parameters(root_))
       if (!named.parameter->layout.empty()) ++named.parameter->version;
+  }
+
+  /// A weight that is no number spoils every loss, or only those of rare tokens: both are noticed late.
+  void require_finite(const Target& target, const at::Tensor& given) const {
+    if (!is_plain_float(given.scalar_type())) return;
+    const int64_t bad =
+        given.numel() - at::isfinite(given.to(target.tensor.scalar_type())).sum().item<int64_t>();
+    if (bad > 0)
+      throw data_error("'" + shown_name(target.sources[0]) + "' has " + std::to_string(bad) + " of " +
+                           std::to_string(given.numel()) + " values that are not finite as " +
+                           at::toString(target.tensor.scalar_type()),
+                       files_.path().string(), "choose weights of a run that had not diverged");
   }
 
   model::Module& root_;

@@ -121,6 +121,20 @@ class Examples(unittest.TestCase):
         self.assertAlmostEqual(lines[1]["monitor/layers.1.ffn_norm.weight_norm"], math.sqrt(32), places=1)
         self.assertNotIn("monitor/layers.0.attention_norm.output_rms", lines[2])  # step 3 is not measured
 
+    def test_scale_norm(self):
+        plugins = self.dropped("scale_norm")
+        # With gains of 1 and g = sqrt(dim) both norms are the same but for RMSNorm's eps.
+        lines = titan_run.train(self.folder, "--model.converters=scale_norm", "--optimizer.lr=0", plugins=plugins)
+        still = titan_run.train(self.folder, "--optimizer.lr=0")
+        for plain, other in zip(still, lines, strict=True):
+            self.assertLessEqual(abs(plain["loss"] - other["loss"]), 1e-4 * plain["loss"])
+        # One gradient for all channels is another gradient norm; recomputing gives the same numbers.
+        learning = titan_run.train(self.folder, "--model.converters=scale_norm", plugins=plugins)
+        self.assertNotEqual(learning[0]["grad_norm"], self.plain[0]["grad_norm"])
+        again = titan_run.train(self.folder, "--model.converters=scale_norm", "--activation_checkpoint.mode=full",
+                                plugins=plugins)
+        self.assertEqual([line["loss"] for line in again], [line["loss"] for line in learning])
+
     def test_fused_projections(self):
         plugins = self.dropped("fused_projections")
         lines = titan_run.train(self.folder, "--model.converters=fused_projections", plugins=plugins)
