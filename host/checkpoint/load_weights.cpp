@@ -95,8 +95,12 @@ std::string shortened_list(const std::vector<std::string>& items) {
 class Loading {
  public:
   Loading(model::Module& root, const std::filesystem::path& path, const HfNameMap* hf,
-          TypeRule types)
-      : root_(root), files_(path), targets_(targets_of(root)), hf_(hf), types_(types) {
+          TypeRule types, bool added_only = false)
+      : root_(root), files_(path), targets_(targets_of(root)), hf_(hf), types_(types), added_only_(added_only) {
+    if (added_only_) std::erase_if(targets_, [](const Target& target) { return !target.added; });
+    if (targets_.empty())
+      throw data_error("no applied converter adds state to the model, so there is nothing to load", files_.path().string(),
+                       "list the converter that the adapter belongs to in model.converters");
     for (size_t i = 0; i < targets_.size(); ++i) {
       by_name_[targets_[i].name] = i;
       for (const std::string& alias : targets_[i].aliases) by_name_.emplace(alias, i);
@@ -148,13 +152,13 @@ class Loading {
       } else if (name.find('/') != std::string::npos) {
         // Names of stock weights have no slash: this is state of a converter that is not in use.
         report_.unused_added.push_back(name);
-      } else {
+      } else if (!added_only_) {
         mismatches_.unexpected.push_back(describe_unexpected(name));
       }
     }
     for (const Target& target : targets_) {
       if (!target.sources.empty()) continue;
-      (target.added ? report_.missing_added : mismatches_.missing).push_back(target.name);
+      (target.added && !added_only_ ? report_.missing_added : mismatches_.missing).push_back(target.name);
     }
   }
 
@@ -267,6 +271,7 @@ class Loading {
   std::map<std::string, size_t> by_name_;
   const HfNameMap* hf_;
   TypeRule types_;
+  bool added_only_;
   Mismatches mismatches_;
   LoadReport report_;
 };
@@ -282,6 +287,10 @@ std::map<std::string, at::Tensor> model_tensors(model::Module& root) {
 LoadReport load_weights(model::Module& root, const std::filesystem::path& file_or_folder,
                         const HfNameMap* hf, TypeRule types) {
   return Loading(root, file_or_folder, hf, types).run();
+}
+
+void load_added(model::Module& root, const std::filesystem::path& file_or_folder) {
+  Loading(root, file_or_folder, nullptr, TypeRule::kConvertFloats, true).run();
 }
 
 }  // namespace titan::checkpoint

@@ -51,4 +51,8 @@ std::map<std::string, at::Tensor> model_tensors(model::Module& root);
 LoadReport load_weights(model::Module& root, const std::filesystem::path& file_or_folder,
                         const HfNameMap* hf = nullptr, TypeRule types = TypeRule::kConvertFloats);
 
+/// The same for nothing but what converters added (names with a slash): all of it must be there, and
+/// whatever else the files hold is left alone.
+void load_added(model::Module& root, const std::filesystem::path& file_or_folder);
+
 }  // namespace titan::checkpoint

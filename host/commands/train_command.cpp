@@ -38,6 +38,7 @@ void make_paths_absolute(config::Config& config) {
   absolute(config.training.dataset_path);
   absolute(config.validation.dataset_path);
   absolute(config.checkpoint.initial_load_path);
+  absolute(config.checkpoint.adapter_load_path);
 }
 
 /// The module tree after conversion, one line a module.

@@ -117,7 +117,9 @@ struct Checkpoint {
   std::string folder = "checkpoint";  ///< under job.dump_folder
   int64_t interval = 500;
   std::string initial_load_path;  ///< empty: start from fresh weights
+  std::string adapter_load_path;  ///< empty: state that converters add starts fresh
   bool last_save_model_only = false;
+  bool adapter_only = false;
   std::string export_dtype = "float32";  ///< or "bfloat16", "float16"; of model-only saves
   int64_t keep_latest_k = 10;            ///< 0: all
   int64_t load_step = -1;                ///< -1: the latest

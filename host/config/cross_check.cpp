@@ -125,7 +125,9 @@ void check_effects(const LoadedConfig& config) {
     const bool turned_off = from_command_line(config, "checkpoint.enable");
     for (const Field& field : fields()) {
       const std::string name = field.full_name();
-      if (field.section != "checkpoint" || name == "checkpoint.initial_load_path") continue;
+      if (field.section != "checkpoint" || name == "checkpoint.initial_load_path" ||
+          name == "checkpoint.adapter_load_path")
+        continue;
       if (turned_off && !from_command_line(config, name)) continue;
       refuse_without_effect(config, field, "checkpoints are not enabled",
                             "set checkpoint.enable: true, or leave the key out");
@@ -136,6 +138,10 @@ void check_effects(const LoadedConfig& config) {
         "it is the type of model-only saves (checkpoint.last_save_model_only: false), and a "
         "checkpoint to resume from keeps the types of the run",
         "set checkpoint.last_save_model_only: true, or leave the key out");
+    refuse_without_effect(config, *find_field("checkpoint", "adapter_only"),
+                          "it is about model-only saves (checkpoint.last_save_model_only: false), and a checkpoint to "
+                          "resume from holds the whole run",
+                          "set checkpoint.last_save_model_only: true, or leave the key out");
   }
 }
 

@@ -270,6 +270,13 @@ std::vector<Row> field_rows() {
                 "weights to start from (.safetensors file or folder, or one step of a run); empty: "
                 "fresh weights; a checkpoint to resume from goes before")
           .path(),
+      TITAN_ROW(checkpoint, adapter_load_path,
+                "state that converters added (LoRA's adapters, for one) to start from, on top of "
+                "initial_load_path: a file or folder, of which nothing else is read")
+          .path(),
+      TITAN_ROW(checkpoint, adapter_only,
+                "a model-only save holds only what converters added to the model: an adapter without "
+                "its base"),
       TITAN_ROW(checkpoint, last_save_model_only,
                 "the last step saves the weights alone, for use elsewhere. Such a save cannot be "
                 "resumed, so the default is false (torchtitan: true): a finished run can go on"),

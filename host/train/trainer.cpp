@@ -86,6 +86,13 @@ void require_memory(model::Module& root, const converters::DeviceFacts& device) 
                           "with more memory");
 }
 
+void require_added(model::Module& root) {
+  for (const auto& named : model::named_parameters(root))
+    if (!named.parameter->stored_as.empty() && named.parameter->layout.empty()) return;
+  throw usage_error("checkpoint.adapter_only is set, but no applied converter adds a parameter", "checkpoint.adapter_only",
+                    "apply one that does (lora, for example), or leave the key out");
+}
+
 }  // namespace
 
 Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
@@ -107,6 +114,7 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
   log_info("model " + config.model.name + " " + config.model.flavor + ": " + with_commas(parameter_count_) +
            " parameters, " + with_commas(model::flops_per_token(args_, config.training.seq_len)) + " FLOPs per token");
   require_memory(*model_, options_.device.facts);
+  if (config.checkpoint.adapter_only) require_added(*model_);
   summary_ = {"precision: " + describe_precision(config.training),
               "activation checkpointing: " + apply_activation_checkpoint(*model_, config.activation_checkpoint)};
   model::materialize(*model_, options_.device.device, static_cast<uint64_t>(config.training.seed));
@@ -138,7 +146,17 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
 ResumeReport Trainer::load_initial_weights(const model::TrainSpec& spec,
                                            const model::ModelArgs& args) {
   const std::string& path = options_.config.checkpoint.initial_load_path;
-  if (path.empty()) return {};
+  const std::string& adapter = options_.config.checkpoint.adapter_load_path;
+  const auto load_adapter = [&] {
+    if (adapter.empty()) return;
+    checkpoint::verify_weights(adapter);
+    checkpoint::load_added(*model_, adapter);
+    log_info("loaded what converters added from " + adapter);
+  };
+  if (path.empty()) {
+    load_adapter();
+    return {!adapter.empty(), {}};
+  }
   const std::optional<checkpoint::Manifest> manifest = checkpoint::verify_weights(path);
   checkpoint::HfNameMap names;
   std::shared_ptr<model::HfNaming> naming;
@@ -153,10 +171,15 @@ ResumeReport Trainer::load_initial_weights(const model::TrainSpec& spec,
       checkpoint::load_weights(*model_, path, spec.hf_naming ? &names : nullptr);
   log_info("loaded weights from " + path + (report.hugging_face ? " (Hugging Face names)" : ""));
   for (const std::string& name : report.missing_added)
-    log_info("the checkpoint has no '" + name + "': it keeps its initial value");
+    if (adapter.empty())
+      log_info("the checkpoint has no '" + name + "': it keeps its initial value");
   for (const std::string& name : report.unused_added)
     log_warning("the checkpoint has '" + name + "', which no applied converter uses" +
                 (manifest ? "; it is of the converter " + manifest->owner_of(name) : ""));
+  if (!adapter.empty()) {
+    load_adapter();
+    return {true, {}};
+  }
   return {true, {report.missing_added.begin(), report.missing_added.end()}};
 }
 
@@ -171,8 +194,12 @@ std::optional<ValidationResult> Trainer::validate_if_due() {
 }
 
 checkpoint::Snapshot Trainer::snapshot(bool model_only) {
-  return take_snapshot(parts(), record_, options_.config.training.seed, model_only,
-                       options_.config.checkpoint.export_dtype);
+  checkpoint::Snapshot snapshot =
+      take_snapshot(parts(), record_, options_.config.training.seed, model_only, options_.config.checkpoint.export_dtype);
+  // Names of stock parameters have no slash, those of what converters added have one.
+  if (model_only && options_.config.checkpoint.adapter_only)
+    std::erase_if(snapshot.model, [](const auto& entry) { return entry.first.find('/') == std::string::npos; });
+  return snapshot;
 }
 
 model::CallContext Trainer::context_of(int64_t micro_batch) {

@@ -51,10 +51,10 @@ std::vector<std::string> companions(const Field& field) {
   if (name == "training.dataset") return {"--training.dataset_path=x"};
   if (name == "training.global_batch_size") return {"--training.local_batch_size=2"};
   if (name == "training.max_skipped_steps") return {"--training.on_nonfinite=skip"};
-  if (name == "checkpoint.export_dtype")
+  if (name == "checkpoint.export_dtype" || name == "checkpoint.adapter_only")
     return {"--checkpoint.enable=true", "--checkpoint.last_save_model_only=true"};
   if (field.section == "checkpoint" && name != "checkpoint.enable" &&
-      name != "checkpoint.initial_load_path")
+      name != "checkpoint.initial_load_path" && name != "checkpoint.adapter_load_path")
     return {"--checkpoint.enable=true"};
   return {};
 }

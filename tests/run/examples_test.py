@@ -3,12 +3,14 @@
 
 Usage: examples_test.py TITAN_PROGRAM EXAMPLES_FOLDER
 """
+import array
 import math
 import shutil
 import sys
 import unittest
 from pathlib import Path
 
+import saved_steps
 import titan_run
 
 EXAMPLES = None
@@ -103,6 +105,49 @@ class Examples(unittest.TestCase):
         self.assertEqual(len(one), 50)
         self.assertEqual([line["loss"] for line in one], [line["loss"] for line in other])
         self.assertNotEqual(one[0]["loss"], self.plain[0]["loss"])  # float8's rounding is there
+
+    def saved(self, *overrides, plugins):
+        """A run with a checkpoint of its last step, in a folder of its own."""
+        folder = titan_run.Folder()
+        self.addCleanup(folder.close)
+        lines = titan_run.train(folder, "--checkpoint.enable=true", *overrides, plugins=plugins)
+        return folder, lines
+
+    def test_lora_adapter_alone(self):
+        plugins = self.dropped("lora")
+        model_only = "--checkpoint.last_save_model_only=true"
+        lora = ("--model.converters=lora", "--optimizer.lr=0.01")
+        base, _ = self.saved("--training.steps=1", "--optimizer.lr=0", model_only, plugins=[])
+        whole, _ = self.saved(*lora, model_only, plugins=plugins)
+        alone, _ = self.saved(*lora, model_only, "--checkpoint.adapter_only=true", plugins=plugins)
+        names = saved_steps.model(alone, 3)
+        self.assertEqual(sorted(names), sorted(f"lora/layers.{i}.attention.{w}.lora_{m}"
+                                               for i in range(2) for w in ("wq", "wv") for m in "ab"))
+        self.assertEqual(names, {name: value for name, value in saved_steps.model(whole, 3).items() if name in names})
+        # The frozen base is what it was, so base + adapter is the whole.
+        once = ("--model.converters=lora", "--training.steps=1", "--optimizer.lr=0")
+        loaded = [titan_run.train(self.folder, *once, *paths, plugins=plugins)[0]["loss"] for paths in (
+            [f"--checkpoint.initial_load_path={saved_steps.folder_of(whole, 3)}"],
+            [f"--checkpoint.initial_load_path={saved_steps.folder_of(base, 1)}",
+             f"--checkpoint.adapter_load_path={saved_steps.folder_of(alone, 3)}"],
+            [f"--checkpoint.initial_load_path={saved_steps.folder_of(base, 1)}"])]
+        self.assertEqual(loaded[0], loaded[1])
+        self.assertNotEqual(loaded[0], loaded[2])
+        done = titan_run.run("train", self.folder.config, f"--checkpoint.adapter_load_path={saved_steps.folder_of(alone, 3)}")
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("no applied converter adds", done.stderr)
+
+    def test_sparse24_weights_stay_sparse(self):
+        run, _ = self.saved("--model.converters=sparse24", "--sparse24.include=layers.0", plugins=self.dropped("sparse24"))
+        tensors = saved_steps.model(run, 3)
+        masks = [name for name in tensors if name.endswith(".mask")]
+        self.assertEqual(len(masks), 7)
+        for name in masks:
+            weight = array.array("f", tensors[name.removeprefix("sparse24/").removesuffix("mask") + "weight"][2])
+            mask = tensors[name][2]
+            for group in range(0, len(mask), 4):
+                self.assertEqual(sum(mask[group:group + 4]), 2)
+                self.assertEqual([value != 0 for value in weight[group:group + 4]], [bool(m) for m in mask[group:group + 4]])
 
     def test_sparse24(self):
         plugins = self.dropped("sparse24")
