@@ -9,11 +9,13 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "base/suggest.h"
 #include "checkpoint/weight_files.h"
+#include "model/layout.h"
 #include "model/module.h"
 
 namespace titan::checkpoint {
@@ -27,6 +29,7 @@ struct Target {
   bool added = false;                     ///< by a converter
   uint64_t* version = nullptr;            ///< null for buffers
   std::vector<std::string> sources = {};  ///< tensors of the files that hold it
+  std::optional<model::StockTensor> stock = {};  ///< `tensor` lies inside another parameter
 };
 
 /// What does not fit, by kind. Collected in full: one run tells everything.
@@ -40,7 +43,12 @@ struct Mismatches {
 std::vector<Target> targets_of(model::Module& root) {
   std::vector<Target> targets;
   std::map<const model::Parameter*, size_t> known;
+  std::vector<std::pair<std::vector<model::LayoutPart>, at::Tensor>> wholes;
   for (const model::NamedParameter& named : model::named_parameters(root)) {
+    if (!named.parameter->layout.empty()) {
+      wholes.emplace_back(named.parameter->layout, named.parameter->tensor);
+      continue;
+    }
     known[named.parameter.get()] = targets.size();
     targets.push_back({named.fqn,
                        {},
@@ -50,11 +58,19 @@ std::vector<Target> targets_of(model::Module& root) {
   }
   model::visit_modules(root, [&](model::Module& module) {
     for (const model::OwnParameter& own : module.parameters()) {
-      Target& target = targets[known.at(own.parameter.get())];
+      const auto found = known.find(own.parameter.get());
+      if (found == known.end()) continue;
+      Target& target = targets[found->second];
       const std::string name = module.fqn().empty() ? own.name : module.fqn() + "." + own.name;
       if (!target.added && name != target.name) target.aliases.push_back(name);
     }
   });
+  // Files know stock names and shapes only, whatever layout a converter has given them here.
+  for (model::StockTensor& stock : model::stock_tensors(wholes)) {
+    Target target{stock.name(), {}, stock.tensor()};
+    target.stock = std::move(stock);
+    targets.push_back(std::move(target));
+  }
   for (const model::NamedBuffer& named : model::named_buffers(root))
     if (named.buffer->persistent)
       targets.push_back(
@@ -80,7 +96,7 @@ class Loading {
  public:
   Loading(model::Module& root, const std::filesystem::path& path, const HfNameMap* hf,
           TypeRule types)
-      : files_(path), targets_(targets_of(root)), hf_(hf), types_(types) {
+      : root_(root), files_(path), targets_(targets_of(root)), hf_(hf), types_(types) {
     for (size_t i = 0; i < targets_.size(); ++i) {
       by_name_[targets_[i].name] = i;
       for (const std::string& alias : targets_[i].aliases) by_name_.emplace(alias, i);
@@ -225,9 +241,13 @@ class Loading {
       at::Tensor tensor = target.tensor;
       tensor.copy_(value(target, target.sources[0]));
       if (target.version) ++*target.version;
+      if (target.stock) target.stock->write_back();
     }
+    for (const model::NamedParameter& named : model::named_parameters(root_))
+      if (!named.parameter->layout.empty()) ++named.parameter->version;
   }
 
+  model::Module& root_;
   WeightFiles files_;
   std::vector<Target> targets_;
   std::map<std::string, size_t> by_name_;

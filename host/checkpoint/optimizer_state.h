@@ -12,7 +12,8 @@
 
 namespace titan::checkpoint {
 
-/// The live tensors: they change with the next step.
+/// The live tensors: they change with the next step. Of a parameter that holds stock parameters in
+/// another layout they are those of the stock parameters, in their shapes.
 std::map<std::string, at::Tensor> optimizer_tensors(const optim::Optimizer& optimizer);
 
 /// Copies every state from the file. `fresh`: parameters that the checkpoint did not hold; they

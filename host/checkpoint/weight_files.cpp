@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <system_error>
 
 #include "base/error.h"
@@ -40,8 +41,22 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
   std::string text(static_cast<size_t>(file.size()), '\0');
   file.read(0, text.data(), file.size());
 
-  const nlohmann::json index =
-      nlohmann::json::parse(text, /*callback=*/nullptr, /*allow_exceptions=*/false);
+  // An index is three levels deep; a deeper one would only fill memory. Names that occur twice would
+  // be told apart by nobody.
+  constexpr int kMostDepth = 4;
+  std::set<std::string> names;
+  bool in_map = false;
+  const auto watch = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+    using Event = nlohmann::json::parse_event_t;
+    if (depth > kMostDepth) throw wrong("the index is nested more than " + std::to_string(kMostDepth) + " levels deep");
+    if (event != Event::key) return true;
+    const auto& key = parsed.get_ref<const std::string&>();
+    if (depth == 1) in_map = key == "weight_map";
+    if (depth == 2 && in_map && !names.insert(key).second)
+      throw wrong("the index names '" + shown_name(key) + "' twice");
+    return true;
+  };
+  const nlohmann::json index = nlohmann::json::parse(text, watch, /*allow_exceptions=*/false);
   if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
     throw wrong("the index is no JSON object with a 'weight_map'");
   std::map<std::string, std::string> files;

@@ -7,6 +7,8 @@
 #include <new>
 #include <string>
 
+#include <c10/util/Exception.h>
+
 #include "base/error.h"
 #include "base/suggest.h"
 #include "commands/config_command.h"
@@ -169,6 +171,15 @@ int dispatch(int argc, char** argv) {
   return 0;
 }
 
+int out_of_memory() {
+  std::cerr << environment_error("out of memory", "",
+                                 "lower training.local_batch_size, training.seq_len or training.global_batch_size (whose "
+                                 "micro-batches are held together), recompute activations (activation_checkpoint.mode: "
+                                 "full), or use a smaller model")
+                   .render();
+  return static_cast<int>(ExitStatus::kEnvironment);
+}
+
 }  // namespace
 
 int run(int argc, char** argv) {
@@ -183,11 +194,14 @@ int run(int argc, char** argv) {
   } catch (const Error& error) {
     std::cerr << error.render();
     return static_cast<int>(error.status());
+  } catch (const c10::Error& error) {
+    const std::string text = error.what_without_backtrace();
+    if (text.find("alloc_cpu") != std::string::npos || text.find("out of memory") != std::string::npos)
+      return out_of_memory();
+    std::cerr << internal_error(text).render();
+    return static_cast<int>(ExitStatus::kInternal);
   } catch (const std::bad_alloc&) {
-    std::cerr << environment_error("out of memory", "",
-                                   "lower training.local_batch_size or training.seq_len, or use a smaller model")
-                     .render();
-    return static_cast<int>(ExitStatus::kEnvironment);
+    return out_of_memory();
   } catch (const std::exception& error) {
     std::cerr << internal_error(error.what()).render();
     return static_cast<int>(ExitStatus::kInternal);

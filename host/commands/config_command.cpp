@@ -3,11 +3,11 @@
 #include <iostream>
 
 #include "base/error.h"
+#include "commands/model_setup.h"
 #include "commands/plugin_setup.h"
 #include "config/dump.h"
 #include "config/explain.h"
 #include "config/json_schema.h"
-#include "model/train_spec.h"
 #include "train/model_args.h"
 
 namespace titan::commands {
@@ -33,10 +33,7 @@ void config_check(const ConfigArguments& arguments) {
   const config::LoadedConfig config = config::load_config(arguments.file, arguments.overrides);
   const plugins::Catalog catalog = find_plugins(&config);
   const auto requests = resolve_without_loading(config, catalog);
-  model::TrainSpecRegistry specs;
-  specs.add(model::llama3_train_spec());
-  specs.freeze();
-  train::resolve_model_args(specs.get(config.values.model.name), config.values);
+  train::resolve_model_args(train_specs().get(config.values.model.name), config.values);
   std::cout << arguments.file->string() << " is a valid config; it applies ";
   if (requests.empty()) std::cout << "no converters";
   for (size_t i = 0; i < requests.size(); ++i) std::cout << (i ? ", " : "") << requests[i].instance;

@@ -10,6 +10,7 @@
 #include "converters/plan_report.h"
 #include "train/device.h"
 #include "train/model_args.h"
+#include "train/precision.h"
 
 namespace titan::commands {
 
@@ -32,7 +33,7 @@ void plan(const ConfigArguments& arguments, const std::optional<std::string>& de
 
   const AppliedConverters applied = load_converters(loaded, find_plugins(&loaded));
   converters::ModelConvertersContainer container(applied.registry, applied.requests, header.device);
-  const auto root = spec.build(args, at::kFloat);
+  const auto root = spec.build(args, train::parameter_type(config.training));
   const converters::StockModel stock(*root);
   container.convert(*root);
   const converters::Plan plan = converters::make_plan(stock, container);

@@ -23,14 +23,21 @@ namespace {
 
 void log_start(const train::Trainer& trainer, const config::Config& config) {
   const converters::DeviceFacts& facts = trainer.device().facts;
-  log_info("model " + config.model.name + " " + config.model.flavor + ": " + with_commas(trainer.parameter_count()) +
-           " parameters, " + with_commas(model::flops_per_token(trainer.model_args(), config.training.seq_len)) +
-           " FLOPs per token");
   log_info("device " + std::string(trainer.device().device.is_cuda() ? "cuda: " : "cpu: ") + facts.name + ", " +
            gib(facts.memory_bytes) + " memory");
   for (const std::string& line : trainer.summary()) log_info(line);
   for (const std::string& line : trainer.converters().summary()) log_info("converter " + line);
   if (trainer.converters().empty()) log_info("no converters are applied (model.converters is empty)");
+}
+
+void make_paths_absolute(config::Config& config) {
+  const auto absolute = [](std::string& path) {
+    if (!path.empty()) path = std::filesystem::absolute(path).lexically_normal().string();
+  };
+  absolute(config.job.dump_folder);
+  absolute(config.training.dataset_path);
+  absolute(config.validation.dataset_path);
+  absolute(config.checkpoint.initial_load_path);
 }
 
 /// The module tree after conversion, one line a module.
@@ -88,7 +95,12 @@ int train(const ConfigArguments& arguments, const std::vector<std::string>& comm
   const model::TrainSpecRegistry specs = train_specs();
   config::LoadedConfig loaded = config::load_config(arguments.file, arguments.overrides);
   loaded = with_default_converters(std::move(loaded), specs.get(loaded.values.model.name));
+  // Before any plugin is loaded: one that changes the working directory or the environment must not
+  // change where the run reads and writes.
+  make_paths_absolute(loaded.values);
+  const std::filesystem::path data_dir = std::filesystem::absolute(data_folder());
   const config::Config& config = loaded.values;
+  log_info("config " + arguments.file->string() + ": " + config.job.description);
 
   const plugins::Catalog catalog = find_plugins(&loaded);
   const AppliedConverters applied = load_converters_of_run(loaded, catalog);
@@ -96,7 +108,7 @@ int train(const ConfigArguments& arguments, const std::vector<std::string>& comm
   observe::MetricsWriter writer(config.job.dump_folder);
   train::Checkpointer checkpointer(config);
   train::Trainer trainer({config, applied.requests, train::resolve_device(config.training.device),
-                          data_folder(), applied.plugins, checkpointer.find_resume()},
+                          data_dir, applied.plugins, checkpointer.find_resume()},
                          specs, applied.registry);
   writer.keep_until(trainer.steps_done());
   log_start(trainer, config);

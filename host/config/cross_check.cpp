@@ -139,9 +139,16 @@ void check_effects(const LoadedConfig& config) {
   }
 }
 
+void check_dump_folder(const LoadedConfig& config) {
+  if (config.values.job.dump_folder.empty())
+    throw usage_error("job.dump_folder is empty", place_of(config, {"job.dump_folder"}),
+                      "name a folder; '.' is the current one");
+}
+
 }  // namespace
 
 void check_across_keys(const LoadedConfig& config) {
+  check_dump_folder(config);
   check_batch_sizes(config);
   check_dataset(config, "training", config.values.training.dataset,
                 config.values.training.dataset_path);

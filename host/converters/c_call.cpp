@@ -1,5 +1,11 @@
 #include "converters/c_call.h"
 
+#include <ATen/Functions.h>
+#include <c10/core/GradMode.h>
+
+#include <deque>
+#include <new>
+
 #include "converters/c_support.h"
 #include "converters/plugin_status.h"
 
@@ -60,22 +66,92 @@ titan_status no_argument(const titan_call* call, const char* function, std::stri
 
 }  // namespace
 
+std::unique_ptr<titan_call, RetireCall> make_call() {
+  return std::unique_ptr<titan_call, RetireCall>(new titan_call);
+}
+
+void RetireCall::operator()(titan_call* call) const noexcept {
+  constexpr size_t kQuarantine = 256;
+  thread_local std::deque<std::unique_ptr<titan_call>> dead;
+  std::unique_ptr<titan_call> owned(call);
+  // Tensors go at once; what stays is a few hundred bytes that say "dead".
+  call->bound.reset();
+  call->arguments.clear();
+  call->saved.clear();
+  call->output.reset();
+  call->grad_output.reset();
+  call->arena.clear();
+  try {
+    dead.push_back(std::move(owned));
+    if (dead.size() > kQuarantine) dead.pop_front();
+  } catch (const std::bad_alloc&) {
+    // Then this one is freed now.
+  }
+}
+
+/// In the first step what a plugin may only read is hashed before and after each of its calls: a
+/// stray write into memory that others share would show up anywhere and nowhere.
+class WriteCheck {
+ public:
+  explicit WriteCheck(const titan_call& call) : call_(call) {
+    if (call.context.step > 1 || call.context.micro_batch > 0) return;
+    before_ = hashes();
+  }
+  void done(const char* function) const {
+    if (before_.empty()) return;
+    const std::vector<int64_t> after = hashes();
+    for (size_t i = 0; i < before_.size(); ++i)
+      if (before_[i] != after[i])
+        throw plugin_error("the plugin wrote into " +
+                               (i < call_.arguments.size() ? "'" + std::string(call_.arguments[i].name) + "'"
+                                                           : std::string("the gradient of the output")) +
+                               " in " + function + " of module '" + call_.bound->fqn + "'",
+                           call_.bound->origin.text(),
+                           "arguments are read-only but for buffers: make a new tensor and set that");
+  }
+
+ private:
+  static int64_t hash_of(const at::Tensor& tensor) {
+    const bool hashable = tensor.defined() && !tensor.is_meta() &&
+                          (tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kBFloat16 ||
+                           tensor.scalar_type() == at::kDouble || tensor.scalar_type() == at::kHalf);
+    if (!hashable || tensor.numel() == 0) return 0;
+    const c10::NoGradGuard no_grad;
+    return static_cast<int64_t>(at::hash_tensor(tensor.detach()).item<uint64_t>());
+  }
+  std::vector<int64_t> hashes() const {
+    std::vector<int64_t> list;
+    for (const CallArgument& argument : call_.arguments)
+      list.push_back(argument.differentiable ? hash_of(argument.tensor) : 0);
+    list.push_back(hash_of(call_.grad_output));
+    return list;
+  }
+  const titan_call& call_;
+  std::vector<int64_t> before_;
+};
+
 void run_forward(titan_call& call) {
   const CallScope scope(call);
+  const WriteCheck writes(call);
   call_plugin(call.bound->origin, {"forward", &call.bound->fqn}, false,
               [&] { return call.bound->impl->forward(call.bound->self, &call); });
+  writes.done("forward");
 }
 
 void run_backward(titan_call& call) {
   const CallScope scope(call);
+  const WriteCheck writes(call);
   call_plugin(call.bound->origin, {"backward", &call.bound->fqn}, false,
               [&] { return call.bound->impl->backward(call.bound->self, &call); });
+  writes.done("backward");
 }
 
 void run_observer(titan_call& call) {
   const CallScope scope(call);
-  call_plugin(call.bound->origin, {"observer", &call.bound->fqn}, false,
+  const WriteCheck writes(call);
+  call_plugin(call.bound->origin, {"observe", &call.bound->fqn}, false,
               [&] { return call.bound->observer->observe(call.bound->self, &call); });
+  writes.done("observe");
 }
 
 titan_status c_call_info(titan_call* call, titan_call_info* out) {
@@ -124,6 +200,9 @@ titan_status c_call_set(titan_call* call, titan_string name, titan_tensor* owned
                   call->output_name.empty() || call->backward
                       ? "only forward sets an output"
                       : "this call sets '" + std::string(call->output_name) + "'");
+    if (call->output.defined())
+      return fail(TITAN_WRONG_STATE, "call_set: '" + std::string(call->output_name) + "' was set already",
+                  "set the output once");
     call->output = std::move(tensor);
     return TITAN_OK;
   });
@@ -132,7 +211,8 @@ titan_status c_call_set(titan_call* call, titan_string name, titan_tensor* owned
 titan_status c_call_save(titan_call* call, titan_tensor* borrowed) {
   return slot([&]() -> titan_status {
     if (const titan_status status = usable(call, "call_save")) return status;
-    if (call->backward) return fail(TITAN_WRONG_STATE, "call_save: only forward can save tensors");
+    if (call->backward || call->output_name.empty())
+      return fail(TITAN_WRONG_STATE, "call_save: only forward can save tensors");
     if (!is_live(borrowed)) return fail(TITAN_WRONG_STATE, "call_save: the tensor handle is not alive");
     call->saved.push_back(borrowed->tensor);
     return TITAN_OK;
@@ -183,6 +263,9 @@ titan_status c_call_set_grad(titan_call* call, titan_string name, titan_tensor* 
     if (!call->backward) return fail(TITAN_WRONG_STATE, "call_set_grad: only in backward");
     CallArgument* argument = find_argument(call, view_of(name));
     if (!argument) return no_argument(call, "call_set_grad", view_of(name));
+    if (argument->grad.defined())
+      return fail(TITAN_WRONG_STATE, "call_set_grad: the gradient of '" + std::string(view_of(name)) + "' was set already",
+                  "add up the parts in the plugin and set the sum");
     argument->grad = std::move(tensor);
     return TITAN_OK;
   });
@@ -191,7 +274,8 @@ titan_status c_call_set_grad(titan_call* call, titan_string name, titan_tensor* 
 titan_status c_call_metric(titan_call* call, titan_string name, double value) {
   return slot([&]() -> titan_status {
     if (const titan_status status = usable(call, "call_metric")) return status;
-    if (name.size == 0) return fail(TITAN_INVALID_ARGUMENT, "call_metric: the name is empty");
+    if (const titan_status status = check_metric_name("call_metric", name, call->context.metrics); status != TITAN_OK)
+      return status;
     if (call->context.metrics)
       (*call->context.metrics)[call->bound->origin.instance + "/" + call->bound->fqn + "." +
                                std::string(view_of(name))] = value;

@@ -45,6 +45,14 @@ struct titan_call {
 
 namespace titan::converters {
 
+/// Gives a dead call back; see make_call().
+struct RetireCall {
+  void operator()(titan_call* call) const noexcept;
+};
+/// A new call at an address that no call of the last few hundred had, so that a handle which a
+/// plugin kept is found dead and not taken for another call.
+std::unique_ptr<titan_call, RetireCall> make_call();
+
 /// Runs forward / backward / observe of `bound` with `call` alive in between. A failure is a plugin
 /// error (exit status 6) that names plugin, instance and module.
 void run_forward(titan_call& call);

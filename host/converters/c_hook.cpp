@@ -76,7 +76,8 @@ titan_status c_hook_find(titan_hook* hook, titan_string fqn, titan_hook_tensor* 
 titan_status c_hook_metric(titan_hook* hook, titan_string name, double value) {
   return slot([&]() -> titan_status {
     if (const titan_status status = usable_hook(hook, "hook_metric")) return status;
-    if (name.size == 0) return fail(TITAN_INVALID_ARGUMENT, "hook_metric: the name is empty");
+    if (const titan_status status = check_metric_name("hook_metric", name, hook->context->metrics); status != TITAN_OK)
+      return status;
     if (hook->context->metrics)
       (*hook->context->metrics)[hook->context->instance + "/" + std::string(view_of(name))] = value;
     return TITAN_OK;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -59,6 +60,26 @@ titan_status check_in(const T* value, const char* name) {
     if (bytes[i] != 0)
       return fail(TITAN_INVALID_ARGUMENT, std::string(name) + " uses fields that this titan does not know",
                   "update titan, or build the plugin for an older TITAN_API_VERSION");
+  return TITAN_OK;
+}
+
+/// Metrics end up as keys of JSON lines and on dashboards.
+inline titan_status check_metric_name(const char* function, titan_string name,
+                                      const std::map<std::string, double>* metrics) {
+  constexpr size_t kMostMetrics = 20000;
+  const std::string_view text = view_of(name);
+  bool legal = !text.empty() && text.size() <= 128;
+  for (size_t i = 0; legal && i < text.size(); ++i)
+    legal = text[i] > ' ' && text[i] < 0x7f && text[i] != '"' && text[i] != '\\';
+  if (!legal)
+    return fail(TITAN_INVALID_ARGUMENT,
+                std::string(function) + ": the name is not 1 to 128 printable ASCII characters without blanks, quotes "
+                                        "and backslashes",
+                "use names such as \"amax\" or \"input.scale\"");
+  if (metrics && metrics->size() >= kMostMetrics)
+    return fail(TITAN_INVALID_ARGUMENT, std::string(function) + ": this step has " + std::to_string(kMostMetrics) +
+                                            " metrics already",
+                "report fewer, for fewer modules or less often");
   return TITAN_OK;
 }
 

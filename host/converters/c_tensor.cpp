@@ -4,11 +4,13 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/Functions.h>
 
+#include <atomic>
 #include <deque>
 #include <limits>
 #include <memory>
 #include <mutex>
 
+#include "base/log.h"
 #include "converters/c_support.h"
 #include "titan/ext/torch_tensor.h"
 
@@ -75,8 +77,9 @@ titan_status stale(const char* function) {
 
 }  // namespace
 
-TensorArena::~TensorArena() {
+void TensorArena::clear() {
   for (titan_tensor* handle : handles_) HandlePool::instance().retire(handle);
+  handles_.clear();
 }
 
 titan_tensor* TensorArena::borrow(const at::Tensor& tensor, uint64_t version) {
@@ -84,11 +87,26 @@ titan_tensor* TensorArena::borrow(const at::Tensor& tensor, uint64_t version) {
   return handles_.back();
 }
 
-titan_tensor* make_owned(at::Tensor tensor) { return make_handle(std::move(tensor), true, 0); }
+namespace {
+/// Tensors that plugins own right now.
+std::atomic<int64_t> owned_tensors{0};
+std::atomic<int64_t> next_warning{10000};
+}  // namespace
+
+titan_tensor* make_owned(at::Tensor tensor) {
+  titan_tensor* handle = make_handle(std::move(tensor), true, 0);
+  const int64_t count = ++owned_tensors;
+  int64_t limit = next_warning.load();
+  if (count > limit && next_warning.compare_exchange_strong(limit, 10 * limit))
+    log_warning("plugins hold " + std::to_string(count) +
+                " tensors that they made and neither handed on nor released (tensor_release): memory leaks");
+  return handle;
+}
 
 bool is_live(const titan_tensor* handle) { return handle && handle->magic == kLiveTensor; }
 
 at::Tensor take(titan_tensor* owned) {
+  --owned_tensors;
   at::Tensor tensor = owned->tensor;
   HandlePool::instance().retire(owned);
   return tensor;
@@ -245,14 +263,16 @@ titan_status c_tensor_from_dl(titan_dl_managed_tensor* managed, titan_tensor** o
     if (count > 0 && !view.data) return fail(TITAN_INVALID_ARGUMENT, "tensor_from_dl: data is NULL");
     if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(item > 0 ? item : 1) != 0)
       return fail(TITAN_INVALID_ARGUMENT, "tensor_from_dl: data is not aligned to the element size");
-    *out = make_owned(at::from_blob(data, shape, strides, [keeper](void*) {},
-                                    at::TensorOptions().dtype(type).device(at::kCPU)));
+    at::Tensor tensor = at::from_blob(data, shape, strides, [keeper](void*) {},
+                                      at::TensorOptions().dtype(type).device(at::kCPU));
+    constexpr uint64_t kReadOnly = 1;
+    *out = make_owned(managed->flags & kReadOnly ? tensor.clone() : std::move(tensor));
     return TITAN_OK;
   });
 }
 
 void c_tensor_release(titan_tensor* owned) {
-  if (is_live(owned) && owned->owned) HandlePool::instance().retire(owned);
+  if (is_live(owned) && owned->owned) take(owned);
 }
 
 namespace {

@@ -26,7 +26,9 @@ class TensorArena {
   TensorArena() = default;
   TensorArena(const TensorArena&) = delete;
   TensorArena& operator=(const TensorArena&) = delete;
-  ~TensorArena();
+  ~TensorArena() { clear(); }
+  /// Every handle it gave out is dead from here on.
+  void clear();
   titan_tensor* borrow(const at::Tensor& tensor, uint64_t version = 0);
 
  private:

@@ -42,8 +42,19 @@ std::vector<CallArgument> make_arguments(const BoundImpl& bound, const model::Ca
   return arguments;
 }
 
+bool all_finite(const at::Tensor& tensor) {
+  const c10::NoGradGuard no_grad;
+  return !tensor.defined() || !at::isFloatingType(tensor.scalar_type()) || tensor.element_size() < 2 ||
+         at::isfinite(tensor).all().item<bool>();
+}
+
+bool arguments_finite(const titan_call& call) {
+  return std::all_of(call.arguments.begin(), call.arguments.end(),
+                     [](const CallArgument& argument) { return all_finite(argument.tensor); });
+}
+
 /// What forward returned must be what the kind promises; anything else is caught here, by name.
-void check_output(const titan_call& call, const ExpectedTensor& expected) {
+void check_output(titan_call& call, const ExpectedTensor& expected) {
   const BoundImpl& bound = *call.bound;
   const std::string name = "'" + std::string(call.output_name) + "'";
   if (!call.output.defined())
@@ -60,6 +71,11 @@ void check_output(const titan_call& call, const ExpectedTensor& expected) {
     blame(bound, "forward set " + name + " on " + call.output.device().str() + ", expected " +
                      expected.device.str(),
           "make outputs on the device of the inputs");
+  if (call.context.find_nonfinite && !all_finite(call.output) && arguments_finite(call))
+    blame(bound, "forward set " + name + " that is not finite, although everything it was given is",
+          "leave the plugin out, or report this to its author");
+  // What comes after may rely on it; strides of 0 for one are legal and no kernel takes them.
+  call.output = call.output.contiguous();
 }
 
 struct ForwardRequest {
@@ -73,7 +89,8 @@ struct ForwardRequest {
 
 at::Tensor run_request(const ForwardRequest& request, at::TensorList tensors, bool grad_enabled,
                        std::vector<at::Tensor>* saved) {
-  titan_call call;
+  const auto owned_call = make_call();
+  titan_call& call = *owned_call;
   call.bound = request.bound;
   call.context = request.context;
   call.output_name = request.output_name;
@@ -109,14 +126,15 @@ struct PluginFunction : torch::autograd::Function<PluginFunction> {
     if (c10::GradMode::is_enabled())
       blame(*request.bound, "second derivatives were asked for",
             "a plugin's own backward cannot be differentiated; leave the converter out here");
-    titan_call call;
+    const auto owned_call = make_call();
+    titan_call& call = *owned_call;
     call.bound = request.bound;
     call.context = request.context;
     // Backward runs once, also where forward ran twice: state that it keeps may change.
     call.context.recompute = false;
     call.backward = true;
     call.saved = context->get_saved_variables();
-    call.grad_output = grads[0];
+    call.grad_output = grads[0].contiguous();
     call.arguments = request.arguments;
     // Inputs live on only if they were saved; parameters and buffers are arguments of every call.
     for (CallArgument& argument : call.arguments) argument.tensor.reset();
@@ -124,7 +142,7 @@ struct PluginFunction : torch::autograd::Function<PluginFunction> {
     for (size_t i = 0; i < request.bound->parameters.size(); ++i) {
       const model::Parameter& parameter = *request.bound->parameters[i].second;
       call.arguments[first + i].tensor =
-          model::compute_value(request.context, request.bound->kind, parameter);
+          model::compute_value(request.context, request.bound->kind, parameter).contiguous();
       call.arguments[first + i].version = parameter.version;
     }
     for (size_t i = 0; i < request.bound->buffers.size(); ++i)
@@ -135,7 +153,12 @@ struct PluginFunction : torch::autograd::Function<PluginFunction> {
       const CallArgument& argument = call.arguments[i];
       if (argument.needs_grad && (argument.grad.defined() || !argument.may_lack_grad))
         check_grad(*request.bound, request, i, argument.grad);
-      result.push_back(argument.needs_grad ? argument.grad : at::Tensor());
+      if (request.context.find_nonfinite && !all_finite(argument.grad) && all_finite(call.grad_output) &&
+          std::all_of(call.saved.begin(), call.saved.end(), all_finite))
+        blame(*request.bound, "backward set a gradient for '" + std::string(argument.name) +
+                                  "' that is not finite, although everything it was given is",
+              "leave the plugin out, or report this to its author");
+      result.push_back(argument.needs_grad && argument.grad.defined() ? argument.grad.contiguous() : at::Tensor());
     }
     result.emplace_back();  // the request itself takes no gradient
     return result;
@@ -178,7 +201,10 @@ at::Tensor run_impl(std::shared_ptr<const BoundImpl> bound, const model::CallCon
   request->expected = std::move(expected);
   variable_list tensors;
   bool needs_grad = false;
+  const bool own_backward = !(request->bound->impl->flags & TITAN_IMPL_TORCH_AUTOGRAD);
   for (CallArgument& argument : arguments) {
+    // Kernels of a plugin want plain memory. Buffers stay as they are: the plugin writes into them.
+    if (own_backward && argument.differentiable) argument.tensor = argument.tensor.contiguous();
     tensors.push_back(argument.tensor);
     request->facts.push_back(facts_of(argument.tensor));
     needs_grad = needs_grad || argument.needs_grad;
@@ -187,7 +213,7 @@ at::Tensor run_impl(std::shared_ptr<const BoundImpl> bound, const model::CallCon
   request->arguments = std::move(arguments);
   needs_grad = needs_grad && c10::GradMode::is_enabled();
 
-  if (request->bound->impl->flags & TITAN_IMPL_TORCH_AUTOGRAD) {
+  if (!own_backward) {
     at::Tensor output = run_request(*request, tensors, needs_grad, nullptr);
     if (needs_grad && !output.requires_grad())
       blame(*request->bound, "the output has no autograd graph although an argument requires a gradient",
@@ -277,7 +303,8 @@ class PluginObserver final : public model::Observer, public Bindable {
   explicit PluginObserver(std::shared_ptr<BoundImpl> bound) : bound_(std::move(bound)) {}
   void observe(model::Module&, const model::CallContext& context, const model::Inputs& inputs,
                const at::Tensor& output) override {
-    titan_call call;
+    const auto owned_call = make_call();
+    titan_call& call = *owned_call;
     call.bound = bound_;
     call.context = context;
     call.arguments = make_arguments(*bound_, context, inputs, &output);

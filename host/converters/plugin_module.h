@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,10 +28,11 @@ struct PluginOrigin {
 /// One impl (or observer) with its `self`; destroy runs when the last user is gone.
 class BoundImpl {
  public:
-  BoundImpl(PluginOrigin origin, const titan_module_impl* impl, void* self)
-      : origin(std::move(origin)), impl(impl), self(self) {}
-  BoundImpl(PluginOrigin origin, const titan_observer* observer, void* self)
-      : origin(std::move(origin)), observer(observer), self(self) {}
+  /// The struct is copied: a plugin may build it on its stack.
+  BoundImpl(PluginOrigin origin, const titan_module_impl* given, void* self)
+      : origin(std::move(origin)), impl(*given), self(self) {}
+  BoundImpl(PluginOrigin origin, const titan_observer* given, void* self)
+      : origin(std::move(origin)), observer(*given), self(self) {}
   ~BoundImpl();
   BoundImpl(const BoundImpl&) = delete;
   BoundImpl& operator=(const BoundImpl&) = delete;
@@ -39,8 +41,8 @@ class BoundImpl {
   void bind(model::Module& module, const std::string& instance);
 
   const PluginOrigin origin;
-  const titan_module_impl* const impl = nullptr;
-  const titan_observer* const observer = nullptr;
+  const std::optional<titan_module_impl> impl;
+  const std::optional<titan_observer> observer;
   void* const self = nullptr;
 
   std::string fqn;

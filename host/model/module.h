@@ -26,6 +26,8 @@ struct CallContext {
   bool training = false;
   void* stream = nullptr;   ///< CUDA: the cudaStream_t of this run; null on the CPU
   bool recompute = false;  ///< activation checkpointing runs this forward a second time
+  /// Looks for the plugin that makes numbers that are not finite out of finite ones; slow.
+  bool find_nonfinite = false;
   /// Receives converter metrics of this step, `<instance>/<fqn>.<name>` to value; may be null.
   std::map<std::string, double>* metrics = nullptr;
   /// Type that linears and attention compute in; null: the parameters' own. Must outlive the graph.

@@ -1,6 +1,7 @@
 #include "observe/metrics_writer.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,7 +14,9 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/numbers.h"
+#include "base/os_error.h"
 
 namespace titan::observe {
 namespace {
@@ -39,9 +42,10 @@ std::string quoted(const std::string& text) {
 }
 
 Error cannot_write(const std::filesystem::path& path, int code) {
-  return environment_error(
-      "cannot write " + path.string() + ": " + std::strerror(code), path.string(),
-      "choose a folder you can write to with job.dump_folder, or free space on its disk");
+  // A pipe answers ENXIO when nobody reads it.
+  const std::string reason = code == ENXIO ? "it is a pipe or a device" : std::strerror(code);
+  return environment_error("cannot write " + path.string() + ": " + reason, path.string(),
+                           cure_of_os_error(code, "choose another folder with job.dump_folder"));
 }
 
 /// Size of the lines up to `step`. They are read as to_json_line writes them.
@@ -106,6 +110,13 @@ MetricsWriter::MetricsWriter(const std::filesystem::path& folder)
     throw environment_error(path_.string() + " is not a regular file", path_.string(),
                             "remove it, or choose another job.dump_folder");
   }
+  // Two runs into one file would make a third that nobody did. Network file systems without locks
+  // answer otherwise: there the user has to take care.
+  if (::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    ::close(fd_);
+    throw environment_error("another process is writing " + path_.string(), path_.string(),
+                            "wait for it or stop it, or choose another job.dump_folder");
+  }
 }
 
 MetricsWriter::~MetricsWriter() {
@@ -114,10 +125,17 @@ MetricsWriter::~MetricsWriter() {
 
 void MetricsWriter::keep_until(int64_t step) {
   const int64_t bytes = step > 0 ? bytes_until(path_, step) : 0;
+  struct stat info {};
+  if (step == 0 && fstat(fd_, &info) == 0 && info.st_size > 0)
+    log_warning("the metrics of an earlier run in " + path_.string() + " are replaced");
   if (::ftruncate(fd_, bytes) != 0) throw cannot_write(path_, errno);
 }
 
 void MetricsWriter::write_line(const std::string& line) {
+  struct stat info {};
+  if (fstat(fd_, &info) == 0 && info.st_nlink == 0)
+    throw environment_error(path_.string() + " was deleted while the run wrote it", path_.string(),
+                            "leave job.dump_folder in place until the run is over");
   size_t done = 0;
   while (done < line.size()) {
     const ssize_t written = ::write(fd_, line.data() + done, line.size() - done);

@@ -38,8 +38,9 @@ void NonfiniteGuard::stop(int64_t step, const std::string& what) const {
   throw Error(
       ExitStatus::kDiverged, what,
       "step " + std::to_string(step) + (converters_.empty() ? "" : ", converters: " + converters_),
-      "lower optimizer.lr, warm up longer (lr_scheduler.warmup_steps), or look at the data of this "
-      "step; nothing of it was saved");
+      (converters_.empty() ? "" : "see whether a run without the converters does it too; ") +
+          std::string("lower optimizer.lr, warm up longer (lr_scheduler.warmup_steps), or look at the data of this "
+                      "step; nothing of it was saved"));
 }
 
 }  // namespace titan::train

@@ -64,9 +64,11 @@ checkpoint::Snapshot take_snapshot(const RunParts& parts, const RunRecord& recor
   for (const auto& [name, tensor] : checkpoint::model_tensors(parts.model))
     snapshot.model[name] = tensor.detach();
   // Parameters only: a buffer may be a count or a statistic that has no digits to spare.
+  std::set<std::string> buffers;
+  for (const auto& named : model::named_buffers(parts.model)) buffers.insert(named.fqn);
   if (model_only)
-    for (const auto& named : model::named_parameters(parts.model))
-      snapshot.model[named.fqn] = snapshot.model.at(named.fqn).to(export_type(export_dtype));
+    for (auto& [name, tensor] : snapshot.model)
+      if (!buffers.count(name)) tensor = tensor.to(export_type(export_dtype));
   if (!model_only) snapshot.optimizer = checkpoint::optimizer_tensors(parts.optimizer);
   return snapshot;
 }

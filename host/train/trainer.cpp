@@ -2,8 +2,11 @@
 
 #include <ATen/Functions.h>
 
+#include <cmath>
+
 #include "base/error.h"
 #include "base/log.h"
+#include "base/numbers.h"
 #include "checkpoint/load_weights.h"
 #include "data/dataset.h"
 #include "model/loss.h"
@@ -58,6 +61,31 @@ optim::LrScheduleOptions schedule_options(const config::Config& config) {
   return options;
 }
 
+std::string join_names(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+/// Weights, gradients and Adam's moments are the least that training needs. Better to say so at once
+/// than after minutes of filling memory.
+void require_memory(model::Module& root, const converters::DeviceFacts& device) {
+  uint64_t bytes = 0;
+  for (const auto& named : model::named_parameters(root)) {
+    const at::Tensor& tensor = named.parameter->tensor;
+    const auto size = static_cast<uint64_t>(tensor.numel()) * tensor.element_size();
+    bytes += tensor.requires_grad() ? 4 * size : size;
+  }
+  for (const auto& named : model::named_buffers(root))
+    bytes += static_cast<uint64_t>(named.buffer->tensor.numel()) * named.buffer->tensor.element_size();
+  if (device.memory_bytes == 0 || bytes <= device.memory_bytes) return;
+  throw environment_error("weights, gradients and optimizer state need " + gib(bytes) + ", the device has " +
+                              gib(device.memory_bytes),
+                          device.name,
+                          "choose a smaller model (model.flavor, model.args), training.dtype: bfloat16, or a machine "
+                          "with more memory");
+}
+
 }  // namespace
 
 Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
@@ -75,6 +103,10 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
   mixed_precision_ = make_mixed_precision(config.training);
   model_ = spec.build(args_, parameter_type(config.training));
   converters_->convert(*model_);
+  for (const auto& named : model::named_parameters(*model_)) parameter_count_ += named.parameter->tensor.numel();
+  log_info("model " + config.model.name + " " + config.model.flavor + ": " + with_commas(parameter_count_) +
+           " parameters, " + with_commas(model::flops_per_token(args_, config.training.seq_len)) + " FLOPs per token");
+  require_memory(*model_, options_.device.facts);
   summary_ = {"precision: " + describe_precision(config.training),
               "activation checkpointing: " + apply_activation_checkpoint(*model_, config.activation_checkpoint)};
   model::materialize(*model_, options_.device.device, static_cast<uint64_t>(config.training.seed));
@@ -84,6 +116,9 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
       [this](int64_t step) { converters_->post_optimizer_hook(*model_, step, &metrics_); });
   schedule_ = std::make_unique<optim::LrSchedule>(schedule_options(config));
   for (const std::string& warning : schedule_->warnings()) log_warning(warning);
+  if (const auto total = config.lr_scheduler.total_steps; total && *total < config.training.steps)
+    log_warning("lr_scheduler.total_steps (" + std::to_string(*total) + ") is less than training.steps (" +
+                std::to_string(config.training.steps) + "): after it the learning rate stays at its last value");
   record_ = make_run_record(config, options_.converters, options_.plugins,
                             options_.device.device.is_cuda());
   nonfinite_ = std::make_unique<NonfiniteGuard>(config.training, converters_->instance_names());
@@ -98,7 +133,6 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
   if (options_.resume && loaded.model_loaded && converters_->has_hooks())
     put_back_model(*options_.resume, parts());
   accumulation_steps_ = accumulation_steps(config.training);
-  for (const auto& named : model::named_parameters(*model_)) parameter_count_ += named.parameter->tensor.numel();
 }
 
 ResumeReport Trainer::load_initial_weights(const model::TrainSpec& spec,
@@ -141,6 +175,63 @@ checkpoint::Snapshot Trainer::snapshot(bool model_only) {
                        options_.config.checkpoint.export_dtype);
 }
 
+model::CallContext Trainer::context_of(int64_t micro_batch) {
+  model::CallContext context;
+  context.step = position_.step + 1;
+  context.micro_batch = micro_batch;
+  context.training = true;
+  context.metrics = &metrics_;
+  context.mixed_precision = mixed_precision_.get();
+  return context;
+}
+
+at::Tensor Trainer::loss_of(const model::CallContext& context, const data::Batch& batch, int64_t valid_labels) {
+  const at::Device device = options_.device.device;
+  const at::Tensor logits = (*model_)(context, {tokens_of(batch, device)});
+  return model::cross_entropy(logits, labels_of(batch, device), valid_labels);
+}
+
+void Trainer::find_culprit(const std::vector<data::Batch>& batches, int64_t valid_labels) {
+  if (converters_->empty() || nonfinite_->skips()) return;
+  for (const auto& named : model::named_parameters(*model_)) {
+    const at::Tensor& tensor = named.parameter->tensor;
+    if (at::isfinite(tensor.detach()).all().item<bool>()) continue;
+    log_warning("parameter '" + named.fqn + "' is not finite" +
+                (converters_->has_hooks() ? ": the optimizer or a converter's hook made it so" : ""));
+    return;
+  }
+  for (size_t i = 0; i < batches.size(); ++i) {
+    model::CallContext context = context_of(static_cast<int64_t>(i));
+    context.find_nonfinite = true;
+    context.recompute = true;  // what converters count was counted already
+    context.metrics = nullptr;
+    loss_of(context, batches[i], valid_labels).backward();
+  }
+}
+
+void Trainer::check_gradients(int64_t step) {
+  if (checked_gradients_) return;
+  checked_gradients_ = true;
+  std::vector<std::string> stock, added;
+  for (const auto& named : model::named_parameters(*model_)) {
+    const model::Parameter& parameter = *named.parameter;
+    if (!parameter.tensor.requires_grad() || parameter.tensor.grad().defined()) continue;
+    const bool of_model = parameter.stored_as.empty() || !parameter.layout.empty();
+    (of_model ? stock : added).push_back(named.fqn);
+  }
+  if (!stock.empty())
+    throw plugin_error("parameter '" + stock.front() + "'" +
+                           (stock.size() > 1 ? " and " + std::to_string(stock.size() - 1) + " others" : "") +
+                           " got no gradient in step " + std::to_string(step) + ": they would never be trained",
+                       "converters: " + join_names(converters_->instance_names()),
+                       "a converter replaced code that used them by code that does not, or that hides it from autograd "
+                       "(data pointers); leave it out or report it to its author");
+  if (!added.empty())
+    log_warning("the added parameter '" + added.front() + "'" +
+                (added.size() > 1 ? " and " + std::to_string(added.size() - 1) + " others" : "") +
+                " got no gradient in step " + std::to_string(step) + ": no code uses them");
+}
+
 StepResult Trainer::step() {
   StepResult result;
   result.step = position_.step + 1;
@@ -161,15 +252,7 @@ StepResult Trainer::step() {
   optimizer_->zero_grad();
   at::Tensor loss_sum;
   for (int64_t i = 0; i < accumulation_steps_; ++i) {
-    model::CallContext context;
-    context.step = result.step;
-    context.micro_batch = i;
-    context.training = true;
-    context.metrics = &metrics_;
-    context.mixed_precision = mixed_precision_.get();
-    const at::Device device = options_.device.device;
-    const at::Tensor logits = (*model_)(context, {tokens_of(batches[i], device)});
-    const at::Tensor loss = model::cross_entropy(logits, labels_of(batches[i], device), valid_labels);
+    const at::Tensor loss = loss_of(context_of(i), batches[i], valid_labels);
     loss.backward();
     loss_sum = loss_sum.defined() ? at::add(loss_sum, loss.detach()) : loss.detach();
   }
@@ -179,6 +262,8 @@ StepResult Trainer::step() {
   // The norm is judged before anything is scaled, and the step taken only if both numbers are sound.
   const std::vector<at::Tensor> gradients = optimizer_->gradients();
   result.grad_norm = optim::clip_grad_norm(gradients, options_.config.training.max_norm);
+  check_gradients(result.step);
+  if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm)) find_culprit(batches, valid_labels);
   result.skipped = nonfinite_->must_skip(result.step, result.loss, result.grad_norm, position_);
   if (result.skipped) buffers.restore();
 

@@ -82,6 +82,13 @@ class Trainer {
   int64_t dataset_epoch() const { return loader_->epoch(); }
 
  private:
+  model::CallContext context_of(int64_t micro_batch);
+  at::Tensor loss_of(const model::CallContext& context, const data::Batch& batch, int64_t valid_labels);
+  /// After a step that is not finite: throws a plugin error if a plugin made it so.
+  void find_culprit(const std::vector<data::Batch>& batches, int64_t valid_labels);
+  /// Once: every trainable parameter must have got a gradient. One of the model's without is an
+  /// error, one that a converter added is warned about.
+  void check_gradients(int64_t step);
   ResumeReport load_initial_weights(const model::TrainSpec& spec, const model::ModelArgs& args);
   RunParts parts() { return {*model_, *optimizer_, *loader_, position_, options_.device.device}; }
 
@@ -101,6 +108,7 @@ class Trainer {
   std::unique_ptr<NonfiniteGuard> nonfinite_;
   int64_t accumulation_steps_ = 1;
   int64_t parameter_count_ = 0;
+  bool checked_gradients_ = false;
 };
 
 }  // namespace titan::train

@@ -21,6 +21,8 @@ class Interchange(unittest.TestCase):
         "c_scale": ["--model.converters=c_scale", "--c_scale.factor=2"],
         "soft_cap": ["--model.converters=soft_cap"],
         "weight_norm_cap": ["--model.converters=weight_norm_cap", "--weight_norm_cap.max_norm=1e6"],
+        "fused_projections": ["--model.converters=fused_projections"],
+        "lora": ["--model.converters=lora"],
         "drift": ["--model.converters=drift"],
     }
 

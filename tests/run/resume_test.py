@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 import titan_run
-from saved_steps import LONG, digest, manifest, model, numbers, schedule, steps_of
+from saved_steps import LONG, digest, manifest, model, numbers, schedule, shapes, steps_of
 
 EXAMPLES = DRIFT = None
 
@@ -68,6 +68,23 @@ class Resume(unittest.TestCase):
         self.assertEqual((record["plugin"], record["version"]), ("drift", "1.2.3"))
         self.assertEqual(record["file"], str(DRIFT / "drift.so"))
         self.assertEqual(len(record["sha256"]), 64)
+
+    def test_another_layout(self):
+        fused, lora = EXAMPLES / "fused_projections", EXAMPLES / "lora"
+        whole, _ = self.assert_resumes("--model.converters=fused_projections", plugins=[fused])
+        plain, mixed_run = self.folder(), self.folder()
+        lines = titan_run.train(plain, f"--training.steps={LONG}", *schedule())
+        self.assertEqual(manifest(plain, LONG)["files"].keys(), manifest(whole, LONG)["files"].keys())
+        for name in manifest(plain, LONG)["files"]:
+            self.assertEqual(shapes(whole, LONG, name), shapes(plain, LONG, name))
+        # A run goes on with the converter, and without it again, moments included.
+        for steps, options in ((3, []), (5, ["--model.converters=fused_projections"]), (LONG, [])):
+            mixed = titan_run.train(mixed_run, f"--training.steps={steps}", *schedule(), *options,
+                                    plugins=[fused])
+        for one, other in zip(lines, mixed, strict=True):
+            self.assertAlmostEqual(one["loss"], other["loss"], places=4)
+            self.assertAlmostEqual(one["grad_norm"], other["grad_norm"], places=3)
+        self.assert_resumes("--model.converters=lora", plugins=[lora])
 
     def test_float8_over_state_over_hooks(self):
         names = "--model.converters=[{use: float8, include: ['layers.*']}, drift, weight_norm_cap]"

@@ -48,6 +48,11 @@ def model(run, step):
     return tensors(folder_of(run, step) / "model.safetensors")
 
 
+def shapes(run, step, name):
+    """What a file of the step holds, without values."""
+    return {key: value[:2] for key, value in tensors(folder_of(run, step) / name).items()}
+
+
 def numbers(lines):
     """Lines of metrics.jsonl without what a clock or the machine decides."""
     timing = ("tps", "tflops", "memory_peak_bytes")
