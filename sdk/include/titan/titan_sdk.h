@@ -8,7 +8,7 @@
  *            "\"tier\": \"none\", \"converters\": [{\"name\": \"twice\", \"options\": []}]}");
  * static const titan_host *host;
  *
- * /* y to 2 y in forward, dy to 2 dy in backward: the same function serves both. */
+ * // y to 2 y in forward, dy to 2 dy in backward: the same function serves both.
  * static titan_status twice(void *self, titan_call *call) {
  *   titan_call_info info = TITAN_SIZED(titan_call_info);
  *   const titan_dl_tensor *from, *to;
