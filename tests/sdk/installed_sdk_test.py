@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""The SDK is installed into an empty prefix, and the example plugins are built from there, outside the tree, with
+CMake and with plain compiler lines. What comes out loads into the trainer and computes the same.
+
+Usage: installed_sdk_test.py TITAN_PROGRAM SOURCE_FOLDER BUILD_FOLDER TORCH_INCLUDE
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import titan_run
+
+SOURCE = BUILD = TORCH = None
+STABLE = ("soft_cap", "lora", "sparse24", "monitor", "fused_projections")
+
+PROJECT = """\
+cmake_minimum_required(VERSION 3.24)
+project({name} LANGUAGES C CXX)
+find_package(TitanSDK 0.1 REQUIRED)
+titan_add_plugin({name} SOURCES {source} METADATA {name}.json {flags})
+"""
+
+
+def must(*command, cwd=None, env=None):
+    done = subprocess.run([str(word) for word in command], cwd=cwd, env=env, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise AssertionError(f"{command}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+class InstalledSdk(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.work = Path(cls.temporary.name)
+        cls.prefix = cls.work / "prefix"
+        must("cmake", "--install", BUILD, "--prefix", cls.prefix, "--component", "sdk")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def project(self, name):
+        """The sources of an example, alone in a folder."""
+        folder = self.work / name
+        folder.mkdir()
+        for file in (SOURCE / "plugins/examples" / name).iterdir():
+            if file.suffix in (".c", ".cpp", ".json"):
+                shutil.copy(file, folder)
+        return folder, next(file for file in folder.iterdir() if file.suffix in (".c", ".cpp"))
+
+    def assert_same_plugin(self, name, plugin):
+        """It is loadable by its note alone, and runs as the one that was built in the tree."""
+        judged = json.loads(titan_run.run("plugins", "inspect", plugin, "--json").stdout)
+        self.assertEqual(judged["outcome"], "loadable", judged)
+        self.assertFalse([library for library in judged["needs"] if "torch" in library or "c10" in library])
+        folder = titan_run.Folder()
+        self.addCleanup(folder.close)
+        runs = [titan_run.train(folder, f"--model.converters={name}", plugins=[place])
+                for place in (plugin, BUILD / "plugins/examples" / name)]
+        self.assertEqual([line["loss"] for line in runs[0]], [line["loss"] for line in runs[1]])
+
+    def test_nothing_of_the_tree_is_named(self):
+        for file in self.prefix.rglob("*"):
+            if file.is_file():
+                self.assertNotIn(str(SOURCE), file.read_text(), file)
+
+    def test_with_cmake(self):
+        for name in ("c_scale", "weight_norm_cap", *STABLE[:2]):
+            with self.subTest(plugin=name):
+                folder, source = self.project(name)
+                flags = "TORCH_STABLE" if name in STABLE else ""
+                (folder / "CMakeLists.txt").write_text(PROJECT.format(name=name, source=source.name, flags=flags))
+                must("cmake", "-S", folder, "-B", folder / "build", "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_PREFIX_PATH={self.prefix}",
+                     f"-DTITAN_TORCH_ROOT={TORCH.parent}")
+                must("cmake", "--build", folder / "build")
+                self.assert_same_plugin(name, folder / "build" / f"{name}.so")
+
+    def test_with_a_compiler_line_and_pkg_config(self):
+        folder = self.work / "plain"
+        folder.mkdir()
+        flags = ["-I", self.prefix / "include"]
+        if shutil.which("pkg-config"):
+            environment = {**os.environ, "PKG_CONFIG_PATH": str(self.prefix / "lib/pkgconfig")}
+            flags = must("pkg-config", "--cflags", "titan-sdk", env=environment).split()
+        note = self.prefix / "lib/cmake/TitanSDK/TitanMakeNote.cmake"
+        for name, compiler, standard in (("c_scale", "gcc", "-std=c11"), ("monitor", "g++", "-std=c++20")):
+            with self.subTest(plugin=name):
+                sources = SOURCE / "plugins/examples" / name
+                source = next(file for file in sources.iterdir() if file.suffix in (".c", ".cpp"))
+                must("cmake", f"-DJSON={sources / (name + '.json')}", f"-DHEADER={folder / 'titan_note.h'}", "-P", note)
+                must(compiler, standard, "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,-z,noexecstack", *flags,
+                     "-I", folder, "-isystem", TORCH, "-DTORCH_TARGET_VERSION=0x020a000000000000", source, "-o",
+                     folder / f"{name}.so")
+                self.assert_same_plugin(name, folder / f"{name}.so")
+
+    def test_without_torch_the_message_names_the_variable(self):
+        folder, source = self.project("monitor")
+        (folder / "CMakeLists.txt").write_text(PROJECT.format(name="monitor", source=source.name, flags="TORCH_STABLE"))
+        done = subprocess.run(["cmake", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}",
+                               f"-DTITAN_TORCH_ROOT={self.work}"], capture_output=True, text=True)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("TITAN_TORCH_INCLUDE_DIR", done.stderr)
+
+
+if __name__ == "__main__":
+    titan_run.PROGRAM, SOURCE, BUILD, TORCH = map(Path, sys.argv[1:5])
+    unittest.main(argv=sys.argv[:1])
