@@ -117,7 +117,7 @@ class WriteCheck {
                            tensor.scalar_type() == at::kDouble || tensor.scalar_type() == at::kHalf);
     if (!hashable || tensor.numel() == 0) return 0;
     const c10::NoGradGuard no_grad;
-    return static_cast<int64_t>(at::hash_tensor(tensor.detach()).item<uint64_t>());
+    return at::hash_tensor(tensor.detach()).view(at::kLong).item<int64_t>();
   }
   std::vector<int64_t> hashes() const {
     std::vector<int64_t> list;

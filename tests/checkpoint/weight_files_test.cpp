@@ -51,13 +51,13 @@ TEST(WeightFilesTest, RefusesAnIndexThatDoesNotFit) {
   ScratchFolder folder;
   write_shards(folder);
   const auto refuse = [&](std::initializer_list<std::string_view> parts, std::string_view index) {
-    SCOPED_TRACE(index);
+    SCOPED_TRACE(index.substr(0, 200));
     folder.write(kIndex, index);
     expect_error(ExitStatus::kData, parts, [&] { WeightFiles files(folder.path()); });
   };
   refuse({kIndex, "weight_map"}, "");
   refuse({kIndex, "weight_map"}, "{\"weight_map\":3}");
-  refuse({kIndex, "weight_map"}, std::string(100000, '['));
+  refuse({kIndex, "nested"}, std::string(100000, '['));
   refuse({kIndex, "names no tensors"}, R"({"weight_map":{}})");
   refuse({kIndex, "'a'"}, R"({"weight_map":{"a":1}})");
   refuse({kIndex, "'a' in '../x.safetensors'"}, R"({"weight_map":{"a":"../x.safetensors"}})");

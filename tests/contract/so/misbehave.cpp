@@ -127,7 +127,7 @@ class Misbehave final : public Impl {
       if (status != TITAN_OK) throw Error(status, "another thread was refused");
     }
     if (how_ == "reenter") {
-      auto again = sized<titan_converter>();
+      auto again = titan::sized<titan_converter>();
       again.name = TITAN_STR("late");
       again.convert = [](void*, titan_model*) { return TITAN_OK; };
       const bool registered = host().registrar_converter(dead_registrar, &again) == TITAN_OK;
