@@ -6,8 +6,6 @@
 #include <titan/titan_sdk.hpp>
 
 #include <cmath>
-#include <cstdint>
-#include <cstring>
 #include <set>
 
 #include "titan_note.h"  // made from weight_norm_cap.json
@@ -15,26 +13,6 @@
 namespace {
 
 using namespace titan::sdk;  // NOLINT: a plugin is one file with hidden symbols
-
-/// The upper half of a float32 (training.dtype: bfloat16).
-class BFloat16 {
- public:
-  /// Rounds to nearest, ties to even. Not for NaN: a run with one in its weights has stopped.
-  explicit BFloat16(float value) {
-    uint32_t bits;
-    std::memcpy(&bits, &value, sizeof bits);
-    half_ = static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-  }
-  explicit operator float() const {
-    const uint32_t bits = static_cast<uint32_t>(half_) << 16;
-    float value;
-    std::memcpy(&value, &bits, sizeof value);
-    return value;
-  }
-
- private:
-  uint16_t half_;
-};
 
 class WeightNormCap {
  public:

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "titan_note.h"  // made from running_scale.json
 
@@ -19,28 +18,14 @@ struct State {
   int64_t updates = 0, first = 0, second = 0, without_training = 0, backward = 0;
 };
 
-float to_float(float value) { return value; }
-float to_float(uint16_t half) {  // bfloat16 is the upper half of a float32
-  const uint32_t bits = static_cast<uint32_t>(half) << 16;
-  float value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
-void store(float value, float& to) { to = value; }
-void store(float value, uint16_t& to) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  to = static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-}
-
 template <class T>
 double scale_into(TensorRef in, TensorRef out, double factor) {
   const T* from = in.data<T>();
   T* to = out.data<T>();
   double amax = 0;
   for (int64_t i = 0; i < in.numel(); ++i) {
-    amax = std::max(amax, static_cast<double>(std::fabs(to_float(from[i]))));
-    store(static_cast<float>(factor) * to_float(from[i]), to[i]);
+    amax = std::max(amax, static_cast<double>(std::fabs(static_cast<float>(from[i]))));
+    to[i] = T(static_cast<float>(factor) * static_cast<float>(from[i]));
   }
   return amax;
 }
@@ -48,7 +33,7 @@ double scale_into(TensorRef in, TensorRef out, double factor) {
 /// Returns the scaled tensor; `amax` of what went in.
 Tensor scaled(TensorRef in, double factor, double* amax) {
   Tensor out = Tensor::empty_like(in);
-  *amax = in.info().dtype.bits == 16 ? scale_into<uint16_t>(in, out.ref(), factor)
+  *amax = in.info().dtype.bits == 16 ? scale_into<BFloat16>(in, out.ref(), factor)
                                      : scale_into<float>(in, out.ref(), factor);
   return out;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -9,6 +10,29 @@
 #include "error.hpp"
 
 namespace titan::sdk {
+
+/// The upper half of a float: what most plugins see under mixed precision, the default.
+class BFloat16 {
+ public:
+  BFloat16() = default;
+  /// Rounds to nearest, ties to even.
+  explicit BFloat16(float value) {
+    uint32_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    const bool nan = value != value;
+    bits_ =
+        nan ? uint16_t{0x7fc0} : static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+  }
+  explicit operator float() const {
+    const uint32_t bits = static_cast<uint32_t>(bits_) << 16;
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+
+ private:
+  uint16_t bits_;
+};
 
 /// A borrowed tensor of the current call or hook. Do not keep it.
 class TensorRef {
@@ -34,16 +58,18 @@ class TensorRef {
     check(host().tensor_dl(tensor_, &view));
     return *view;
   }
-  /// First element of a contiguous CPU tensor of element type T (float, double, intN_t, uintN_t);
-  /// throws if it is anything else. Write only to tensors you made, to buffers, and in hooks.
+  /// First element of a contiguous CPU tensor of element type T (float, double, BFloat16, intN_t,
+  /// uintN_t); throws if it is anything else. Write only to tensors you made, to buffers, and in
+  /// hooks.
   template <class T>
   T* data() const {
     const titan_dl_tensor& view = dl();
     if (view.device.type != TITAN_CPU)
       throw Error(TITAN_UNSUPPORTED, "the tensor is not in CPU memory", "set training.device: cpu");
-    constexpr uint8_t code = std::is_floating_point_v<T> ? TITAN_DTYPE_FLOAT
-                             : std::is_signed_v<T>       ? TITAN_DTYPE_INT
-                                                         : TITAN_DTYPE_UINT;
+    constexpr uint8_t code = std::is_same_v<T, BFloat16>   ? TITAN_DTYPE_BFLOAT
+                             : std::is_floating_point_v<T> ? TITAN_DTYPE_FLOAT
+                             : std::is_signed_v<T>         ? TITAN_DTYPE_INT
+                                                           : TITAN_DTYPE_UINT;
     if (view.dtype.bits != 8 * sizeof(T) || view.dtype.lanes != 1 || view.dtype.code != code)
       throw Error(TITAN_UNSUPPORTED,
                   "the tensor's type has code " + std::to_string(view.dtype.code) + " and " +
