@@ -134,6 +134,8 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
       options_.resume
           ? resume_run(*options_.resume, record_, config.checkpoint.exclude_from_loading, parts())
           : load_initial_weights(spec, args_);
+  // What was computed from the initial values is of no use any more.
+  if (loaded.model_loaded) model::visit_modules(*model_, [](model::Module& module) { module.drop_caches(); });
   converters_->after_init(
       *model_,
       loaded.model_loaded ? converters::HookReason::kLoaded : converters::HookReason::kFresh,

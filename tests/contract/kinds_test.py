@@ -4,6 +4,7 @@ before; with gradient accumulation and with activation checkpointing too.
 
 Usage: kinds_test.py TITAN_PROGRAM PLUGINS_FOLDER
 """
+import math
 import sys
 import unittest
 from pathlib import Path
@@ -88,6 +89,29 @@ class Kinds(unittest.TestCase):
         self.assertEqual(done.returncode, 2, done.stderr)
         tied = self.train("--model.converters=values", "--values.tie=true")
         self.assertNotEqual(tied[0]["loss"], plain[0]["loss"])
+
+    def test_rules_of_initial_values(self):
+        run = self.train("--model.converters=inits", "--training.steps=1")[0]
+        seen = lambda name: run[f"inits/layers.0.attention.wq.{name}"]  # noqa: E731
+        for name, mean, std in (("constant", 0.25, 0), ("normal", 1.0, 0.5), ("uniform", 0.5, 5 / math.sqrt(12)),
+                                ("kaiming", 0.0, (1 / 16) / math.sqrt(3))):
+            self.assertAlmostEqual(seen(f"{name}.mean"), mean, delta=0.02)
+            self.assertAlmostEqual(seen(f"{name}.std"), std, delta=0.02)
+        self.assertTrue(-2 <= seen("uniform.min") < -1.99 and 2.99 < seen("uniform.max") < 3)
+        self.assertTrue(-1 / 16 <= seen("kaiming.min") < -0.062 and 0.062 < seen("kaiming.max") <= 1 / 16)
+        self.assertEqual(seen("copy.different"), 0)
+        # What was added changes nothing in the rest, and another seed gives other values.
+        self.assertEqual(run["loss"], self.train("--training.steps=1")[0]["loss"])
+        other = self.train("--model.converters=inits", "--training.steps=1", "--training.seed=1")[0]
+        self.assertNotEqual(other["inits/layers.0.attention.wq.normal.mean"], seen("normal.mean"))
+
+    def test_caches_are_dropped_when_weights_are_loaded(self):
+        one = ("--model.converters=own_linear", "--own_linear.include=layers.0.attention.wq", "--training.steps=1")
+        drops = "own_linear/layers.0.attention.wq.drops"
+        fresh = self.train(*one, "--checkpoint.enable=true", "--checkpoint.last_save_model_only=true")
+        self.assertEqual(fresh[0][drops], 0)
+        saved = self.folder.out / "checkpoint/step-1"
+        self.assertEqual(self.train(*one, f"--checkpoint.initial_load_path={saved}")[0][drops], 1)
 
     def test_tier_exact(self):
         plain = self.train()

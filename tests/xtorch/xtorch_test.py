@@ -43,9 +43,12 @@ def newest_torch():
     must(*pip, "torch")
     packages = next(venv.glob("lib/python3*/site-packages"))
     metadata = next(packages.glob("torch-*.dist-info")).joinpath("METADATA").read_text()
-    needed = re.findall(r"^Requires-Dist: (nvidia-cuda-(?:runtime|cupti)[\w-]*\s*\(?==\s*[\w.]+)", metadata, re.MULTILINE)
-    wheels = [re.sub(r"[\s(]", "", one) for one in needed] or ["nvidia-cuda-runtime", "nvidia-cuda-cupti"]
-    must(*pip, *wheels)
+    # Named one by one up to 2.11, as extras of one package later.
+    wheels = [name + version for name, version in
+              re.findall(r"^Requires-Dist: (nvidia-cuda-(?:runtime|cupti)[\w-]*)\s*\(?(==[\w.]+)", metadata, re.MULTILINE)]
+    if toolkit := re.search(r"^Requires-Dist: cuda-toolkit\[[\w,]*\](==[\w.]+)", metadata, re.MULTILINE):
+        wheels = [f"cuda-toolkit[cudart,cupti]{toolkit[1]}"]
+    must(*(word for word in pip if toolkit is None or word != "--no-deps"), *wheels)
     return packages / "torch"
 
 

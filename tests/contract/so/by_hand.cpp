@@ -174,6 +174,53 @@ class Values {
   bool tie_;
 };
 
+/// Adds a parameter for each rule of initial values and reports what the host made of it.
+class Inits {
+ public:
+  explicit Inits(const Create&) {}
+  void convert(const Model& model) const {
+    const Module linear = *model.find("layers.0.attention.wq");
+    const std::vector<int64_t> shape = {64, 256};
+    linear.add_parameter("constant", shape, init_constant(0.25));
+    linear.add_parameter("normal", shape, init_normal(1.0, 0.5));
+    linear.add_parameter("uniform", shape, init_uniform(-2.0, 3.0));
+    linear.add_parameter("kaiming", shape, init_kaiming_uniform());
+    std::vector<int64_t> own;
+    for (const titan_parameter_info& parameter : linear.parameters())
+      own.assign(parameter.shape, parameter.shape + parameter.ndim);
+    linear.add_parameter("copy", own, init_copy("weight"));
+    linear.observe(std::make_unique<Report>());
+  }
+
+ private:
+  class Report final : public Observer {
+   public:
+    void observe(const Call& call) override {
+      for (const char* name : {"constant", "normal", "uniform", "kaiming"}) {
+        const TensorRef tensor = call.get(name);
+        const float* values = tensor.data<float>();
+        double sum = 0, squares = 0, least = values[0], most = values[0];
+        for (int64_t i = 0; i < tensor.numel(); ++i) {
+          sum += values[i];
+          squares += static_cast<double>(values[i]) * values[i];
+          least = std::fmin(least, values[i]);
+          most = std::fmax(most, values[i]);
+        }
+        const double mean = sum / static_cast<double>(tensor.numel());
+        const std::string prefix = name;
+        call.metric(prefix + ".mean", mean);
+        call.metric(prefix + ".std", std::sqrt(squares / static_cast<double>(tensor.numel()) - mean * mean));
+        call.metric(prefix + ".min", least);
+        call.metric(prefix + ".max", most);
+      }
+      const TensorRef weight = call.get("weight"), copy = call.get("copy");
+      double different = 0;
+      for (int64_t i = 0; i < copy.numel(); ++i) different += weight.data<float>()[i] != copy.data<float>()[i];
+      call.metric("copy.different", different);
+    }
+  };
+};
+
 }  // namespace
 
-TITAN_CONVERTERS(converter<ByHand>("by_hand"), converter<Values>("values"))
+TITAN_CONVERTERS(converter<ByHand>("by_hand"), converter<Values>("values"), converter<Inits>("inits"))

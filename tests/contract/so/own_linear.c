@@ -9,6 +9,7 @@
 #include "titan_note.h"
 
 static const titan_host *host;
+static int drops;
 
 #define TRY(call)                             \
   do {                                        \
@@ -60,7 +61,14 @@ static titan_status count_call(titan_call *call) {
   TRY(host->call_info(call, &info));
   TRY(get(call, TITAN_STR("calls"), &calls, NULL));
   if ((info.flags & TITAN_CALL_TRAINING) && !(info.flags & TITAN_CALL_RECOMPUTE)) calls.data[0] += 1;
+  TRY(host->call_metric(call, TITAN_STR("drops"), (double)drops));
   return host->call_metric(call, TITAN_STR("calls"), (double)calls.data[0]);
+}
+
+/* Told when parameters were exchanged under it: here only counted. */
+static void drop(void *self) {
+  (void)self;
+  ++drops;
 }
 
 static titan_status report_version(titan_call *call, titan_tensor *weight) {
@@ -140,7 +148,7 @@ static titan_status backward(void *self, titan_call *call) {
   return TITAN_OK;
 }
 
-static const titan_module_impl impl = {sizeof(titan_module_impl), 0, forward, backward, NULL, NULL};
+static const titan_module_impl impl = {sizeof(titan_module_impl), 0, forward, backward, drop, NULL};
 
 static titan_status convert(void *self, titan_model *model) {
   static const int64_t one[1] = {1};
