@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <optional>
 
 #include "titan_note.h"
 
@@ -20,7 +21,7 @@ T plus(const T& a, const T& b) { return torch_op("titan::add", "", a, b, 1.0); }
 T product(const T& x, const T& weight) { return torch::stable::matmul(x, swap_last(weight)); }
 
 T norm(const T& x, const T& weight, double eps) {
-  const std::vector<int64_t> last = {-1};
+  const std::optional<std::vector<int64_t>> last = std::vector<int64_t>{-1};
   const T mean = torch_op("aten::mean", "dim", times(x, x), last, true, std::nullopt);
   const T root = torch_op("aten::sqrt", "", torch_op("titan::add_scalar", "", mean, eps));
   return times(torch_op("aten::div", "Tensor", x, root), weight);
