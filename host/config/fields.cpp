@@ -205,7 +205,7 @@ std::vector<Row> field_rows() {
           .at_least(1),
 
       TITAN_ROW(optimizer, name, "update rule").one_of({"AdamW"}),
-      TITAN_ROW(optimizer, lr, "peak learning rate").at_least(0).at_most(1e6),
+      TITAN_ROW(optimizer, lr, "peak learning rate").at_least(0).at_most(1e30),
       TITAN_ROW(optimizer, beta1, "decay of the first moment").at_least(0).below(1),
       TITAN_ROW(optimizer, beta2, "decay of the second moment").at_least(0).below(1),
       TITAN_ROW(optimizer, eps, "added to the root of the second moment")

@@ -112,7 +112,8 @@ void check_records(const StockModel& model, const std::vector<Record>& records,
       if (kept++ == 0) reason = "'" + model[record.module].fqn + "' stays as it is: " + record.reason;
       return false;
     });
-    if (changes || hooked[i]) continue;
+    // A hook is work enough, unless the converter looked at modules and found none that suits it.
+    if (changes || (hooked[i] && kept == 0)) continue;
     throw usage_error(
         "converter '" + instances[i] + "' changes nothing in this model" +
             (kept ? " (" + std::to_string(kept) + " modules looked at; " + reason + ")" : ""),

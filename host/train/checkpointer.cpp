@@ -109,6 +109,7 @@ std::string Checkpointer::write(const checkpoint::Snapshot& snapshot) const {
                                 .count();
   return "saved " + (folder_ / checkpoint::step_folder_name(step)).string() + " in " +
          std::to_string(milliseconds) + " ms" +
+         (options_.async_mode == "async" ? ", beside the training" : "") +
          (snapshot.manifest.model_only ? " (weights alone)" : "");
 }
 

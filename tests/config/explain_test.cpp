@@ -12,7 +12,7 @@ TEST(Explain, OneKey) {
   EXPECT_EQ(explain("optimizer.lr", {}),
             "optimizer.lr\n"
             "  peak learning rate\n"
-            "  type:     number, at least 0.0\n"
+            "  type:     number, from 0.0 to 1e+30\n"
             "  default:  0.0008\n"
             "  option:   --optimizer.lr=VALUE\n");
   EXPECT_NE(explain("lr_scheduler.decay_ratio", {}).find("or null"), std::string::npos);

@@ -21,7 +21,7 @@ std::string other_value(const Field& field) {
     case OptionType::kInt:
       return option.default_value == OptionValue{false, {int64_t{4}}} ? "8" : "4";
     case OptionType::kFloat:
-      return "0.625";
+      return option.min && *option.min >= 1 ? "4.5" : "0.625";
     case OptionType::kEnum:
       return option.values.back();
     case OptionType::kString:

@@ -80,7 +80,7 @@ TEST(Overrides, UnknownNamesSuggestTheNearest) {
   expect_option_error({"--lr=1"}, "unknown option '--lr'", "--lr=1",
                       "did you mean '--optimizer.lr'?");
   expect_option_error({"--optimizerlr=1"}, "unknown option", "", "did you mean '--optimizer.lr'?");
-  expect_option_error({"--model.args=3"}, "unknown key 'args'", "", "");
+  expect_option_error({"--model.args=3"}, "'model.args' is a section", "", "--model.args.dim=VALUE");
   expect_option_error({"--job.config_file=x"}, "unknown key 'config_file'", "", "--config");
   expect_option_error({"--no-training.steps"}, "training.steps is no flag", "--no-training.steps",
                       "--training.steps=VALUE");
@@ -90,8 +90,9 @@ TEST(Overrides, MalformedArgumentsAreRefused) {
   expect_option_error({"steps=3"}, "unexpected argument 'steps=3'", "", "--section.key=value");
   expect_option_error({"-x"}, "unexpected argument '-x'", "", "");
   expect_option_error({"--training.steps=3", "4"}, "unexpected argument '4'", "", "");
-  for (const char* argument : {"--", "--.", "--a.", "--.a", "--=3", "--training=3", "---"})
+  for (const char* argument : {"--", "--.", "--a.", "--.a", "--=3", "--training..steps=3", "---"})
     expect_option_error({argument}, "unknown option", "", "--section.key=value");
+  expect_option_error({"--training=3"}, "'training' is a section", "--training=3", "one by one");
   expect_option_error({"--training.steps"}, "'--training.steps' needs a value", "",
                       "--training.steps=VALUE");
   expect_option_error({"--training.steps", "--training.seq_len=8"}, "needs a value",

@@ -31,7 +31,7 @@ TEST(Value, NumbersAreFinite) {
   for (const char* text : {"fast", "\"0.1\"", "1.0.0", "0x1p3", "1e", "1_0.5", "true", "3e-4x"})
     expect_load_error("optimizer:\n  lr: " + std::string(text) + "\n",
                       "optimizer.lr must be a number", "/debug.yaml:2:7",
-                      "lr: number, at least 0.0; default 0.0008; peak learning rate");
+                      "lr: number, from 0.0 to 1e+30; default 0.0008; peak learning rate");
   for (const char* text : {"nan", "inf", "-inf", "1e999"})
     expect_load_error("optimizer:\n  lr: " + std::string(text) + "\n",
                       "optimizer.lr must be a finite", "/debug.yaml:2:7", "");
@@ -47,7 +47,9 @@ TEST(Value, RangesNameTheAllowedOnes) {
   expect_load_error(training("steps: 0"), "must be at least 1, found 0", "", "");
   expect_load_error("optimizer: {beta1: 1}\n", "optimizer.beta1 must be at least 0.0 and below 1.0",
                     "debug.yaml:1:20", "");
-  expect_load_error("optimizer: {eps: 0}\n", "optimizer.eps must be above 0.0, found 0.0", "", "");
+  expect_load_error(training("max_norm: 0"), "training.max_norm must be above 0.0, found 0.0", "", "");
+  // Below what float32 can hold a number would silently become 0.
+  expect_load_error("optimizer: {eps: 1e-60}\n", "optimizer.eps must be from 1e-37", "", "");
   expect_load_error("lr_scheduler: {decay_ratio: 1.5}\n", "must be from 0.0 to 1.0, found 1.5", "",
                     "share of the steps");
   expect_load_error(training("seq_len: 9999999999"), "must be from 1 to 2147483647", "", "");

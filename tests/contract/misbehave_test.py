@@ -16,7 +16,7 @@ MODULE = "layers.1.feed_forward.w2"
 BROKEN = {
     "throw": "boom",
     "error": "the device is on fire",
-    "silent": "without a message",
+    "silent": "without saying why",
     "strange_status": "12345",
     "no_output": "without setting 'y'",
     "shape": "shape [3], expected",

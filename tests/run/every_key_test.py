@@ -41,7 +41,7 @@ KEYS = {
     "job.description": ([], "another text"),
     "model.name": None,  # one value so far
     "model.flavor": ([], "8B"),
-    "model.converters": (["c_scale.factor=2.0"], "c_scale"),
+    "model.converters": ([], "lora"),
     "model.print_after_conversion": ([], "true"),
     "model.args.dim": ([], "64"),
     "model.args.n_layers": ([], "1"),
@@ -92,7 +92,7 @@ KEYS = {
     "validation.seq_len": (VALID, "16"),
     "validation.freq": (VALID, "2"),
     "validation.steps": (VALID, "1"),
-    "metrics.log_freq": ([], "2"),
+    "metrics.log_freq": ([], "9"),
     "metrics.disable_color_printing": ([], "true"),
     "checkpoint.enable": ([], "true"),
     "checkpoint.folder": (SAVE, "kept"),
@@ -148,11 +148,11 @@ class EveryKey(unittest.TestCase):
                 options = ["model.converters=c_scale", *options]
         wanted = " ".join(options)
         if "{saved}" in wanted or "{resumed}" in wanted:
-            titan_run.train(folder, "--checkpoint.enable=true", "--checkpoint.interval=1", "--optimizer.lr=0.01",
+            self.must_train(folder, "--checkpoint.enable=true", "--checkpoint.interval=1", "--optimizer.lr=0.01",
                             f"--job.dump_folder={names['resumed']}", "--training.steps=3", "--lr_scheduler.total_steps=6")
             names["saved"] = names["resumed"] / "checkpoint/step-3"
         if "{adapter}" in wanted:
-            titan_run.train(folder, *(f"--{option}" for option in [*LORA, *MODEL_ONLY]), "--optimizer.lr=0.1",
+            self.must_train(folder, *(f"--{option}" for option in [*LORA, *MODEL_ONLY]), "--optimizer.lr=0.1",
                             f"--job.dump_folder={folder.path / 'lora'}", plugins=plugins)
             names["adapter"] = folder.path / "lora/checkpoint/step-3"
         words = [f"--{option.format(**names)}" for option in options]
@@ -173,6 +173,10 @@ class EveryKey(unittest.TestCase):
                 files[path] = path.stat().st_size
         seen = without_clock(log.replace(str(folder.path), "")), {str(k.relative_to(folder.path)): v for k, v in files.items()}
         return status, *seen
+
+    def must_train(self, folder, *words, plugins=()):
+        done = titan_run.run("train", folder.config, *words, plugins=plugins)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def on_a_terminal(self, folder, words):
         """The run with standard error on a terminal: only there are colours printed."""

@@ -71,7 +71,8 @@ typedef struct titan_converter {
   /* [main-thread] Optional. After every optimizer step, and once after init or load. When a run
    * resumes, what the checkpoint holds is put back after that call: it can fill caches and buffers
    * that are not persistent, and cannot count twice what the saved run has counted. A converter
-   * that has a hook may record nothing; without one, recording nothing is an error. */
+   * that has a hook may record nothing at all; without one, or with record_keep alone, that is an
+   * error. */
   titan_status (*post_optimizer_hook)(void *instance, titan_hook *hook);
   /* [main-thread] Optional. Called once for each created instance. */
   void (*destroy)(void *instance);
