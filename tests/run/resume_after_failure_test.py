@@ -76,14 +76,14 @@ class AfterFailure(BackgroundRuns):
 
     def test_divergence_saves_nothing(self):
         options = [*schedule(20), "--training.steps=20", "--checkpoint.interval=1"]
-        done = titan_run.run("train", self.folder.config, *options, "--optimizer.lr=1e30")
+        done = titan_run.run("train", self.folder.config, *options, "--optimizer.lr=1e6")
         self.assertEqual(done.returncode, 5, done.stderr)
         self.assertIn("not finite in step", done.stderr)
         bad = len(self.lines()) + 1
         self.assertEqual(steps_of(self.folder), list(range(1, bad)))
 
     def test_bad_steps_are_skipped_until_there_are_too_many(self):
-        options = [*schedule(20), "--training.steps=20", "--optimizer.lr=1e30", "--training.on_nonfinite=skip",
+        options = [*schedule(20), "--training.steps=20", "--optimizer.lr=1e6", "--training.on_nonfinite=skip",
                    "--training.max_skipped_steps=3", "--checkpoint.interval=1"]
         done = titan_run.run("train", self.folder.config, *options)
         self.assertEqual(done.returncode, 5, done.stderr)
