@@ -190,7 +190,10 @@ class Loading {
         mismatches_.types);
     throw data_error(
         what, files_.path().string(),
-        "choose the model (model.flavor) that the weights belong to, or other weights");
+        std::string(types_ == TypeRule::kExact && !mismatches_.types.empty()
+                        ? "set training.dtype as in the run that made the checkpoint; "
+                        : "") +
+            "choose the model (model.flavor) that the weights belong to, or other weights");
   }
 
   void check_pair(const Target& target, const std::string& source) {
@@ -289,8 +292,8 @@ LoadReport load_weights(model::Module& root, const std::filesystem::path& file_o
   return Loading(root, file_or_folder, hf, types).run();
 }
 
-void load_added(model::Module& root, const std::filesystem::path& file_or_folder) {
-  Loading(root, file_or_folder, nullptr, TypeRule::kConvertFloats, true).run();
+LoadReport load_added(model::Module& root, const std::filesystem::path& file_or_folder) {
+  return Loading(root, file_or_folder, nullptr, TypeRule::kConvertFloats, true).run();
 }
 
 }  // namespace titan::checkpoint

@@ -53,6 +53,6 @@ LoadReport load_weights(model::Module& root, const std::filesystem::path& file_o
 
 /// The same for nothing but what converters added (names with a slash): all of it must be there, and
 /// whatever else the files hold is left alone.
-void load_added(model::Module& root, const std::filesystem::path& file_or_folder);
+LoadReport load_added(model::Module& root, const std::filesystem::path& file_or_folder);
 
 }  // namespace titan::checkpoint

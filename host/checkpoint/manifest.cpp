@@ -119,7 +119,8 @@ std::string format_manifest(const Manifest& manifest) {
                     {"document", stream.document},
                     {"byte", stream.byte},
                     {"token", stream.token},
-                    {"total_bytes", manifest.loader.total_bytes}};
+                    {"total_bytes", manifest.loader.total_bytes},
+                    {"fingerprint", manifest.loader.fingerprint}};
   json["seed"] = manifest.seed;
   json["generators"] = ManifestJson(manifest.generators);
   json["settings"] = ManifestJson(manifest.settings);
@@ -144,7 +145,7 @@ Manifest parse_manifest(std::string_view text, const std::string& where) {
   if (!json.is_object() || reader.text("kind") != kManifestKind)
     reader.wrong("this is not the state of a titan checkpoint");
   if (const int64_t format = reader.count("format"); format != Manifest::kFormat)
-    throw data_error("the checkpoint has format " + std::to_string(format) +
+    throw OtherFormatError(ExitStatus::kData, "the checkpoint has format " + std::to_string(format) +
                          ", this titan reads format " + std::to_string(Manifest::kFormat),
                      where,
                      "resume with the titan that made it (" + reader.text("made_by") +
@@ -158,6 +159,7 @@ Manifest parse_manifest(std::string_view text, const std::string& where) {
   const ManifestReader loader = reader.inside("loader");
   manifest.loader.samples = loader.count("samples");
   manifest.loader.total_bytes = loader.count("total_bytes");
+  manifest.loader.fingerprint = loader.count("fingerprint");
   manifest.loader.position = {loader.count("epoch"), loader.count("document"), loader.count("byte"),
                               loader.count("token")};
   manifest.seed = reader.count("seed");

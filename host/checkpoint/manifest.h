@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "checkpoint/atomic_file.h"
 #include "data/loader.h"
 
@@ -25,6 +26,12 @@ struct RunPosition {
 };
 
 /// A converter that was applied, and the plugin it came from (empty: built in).
+/// The checkpoint is whole, but of a titan that writes another format.
+class OtherFormatError : public Error {
+ public:
+  using Error::Error;
+};
+
 struct ConverterRecord {
   std::string instance;
   std::string converter;

@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kStepPrefix = "step-";
 
 /// Why the folder is not a complete checkpoint of `step`; empty if it is.
-std::string find_problem(const fs::path& folder, int64_t step, bool* model_only) {
+std::string find_problem(const fs::path& folder, int64_t step, bool* model_only, bool* other_format) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) return "it is no folder";
   if (!fs::exists(folder / kManifestFile, error))
@@ -39,6 +39,9 @@ std::string find_problem(const fs::path& folder, int64_t step, bool* model_only)
     }
     *model_only = manifest.model_only;
     return {};
+  } catch (const OtherFormatError& problem) {
+    *other_format = true;
+    return problem.what();
   } catch (const Error& problem) {
     return problem.what();
   }
@@ -114,8 +117,8 @@ std::vector<StepFolder> list_steps(const fs::path& root) {
   for (; !error && it != fs::directory_iterator(); it.increment(error)) {
     const auto step = parse_step_folder(it->path().filename().string());
     if (!step) continue;
-    StepFolder found{*step, it->path(), {}, false};
-    found.problem = find_problem(found.path, *step, &found.model_only);
+    StepFolder found{*step, it->path(), {}, false, false};
+    found.problem = find_problem(found.path, *step, &found.model_only, &found.other_format);
     steps.push_back(std::move(found));
   }
   if (error)
@@ -144,6 +147,10 @@ std::optional<StepFolder> choose_step(const fs::path& root, int64_t step) {
   }
   for (auto one = steps.rbegin(); one != steps.rend(); ++one) {
     if (one->complete()) return *one;
+    if (one->other_format)
+      throw data_error(one->path.string() + " cannot be read: " + one->problem, one->path.string(),
+                       "resume with the titan that made it, name an earlier step (checkpoint.load_step), or choose "
+                       "another checkpoint.folder; there are: " + steps_text(steps));
     log_warning("passed over " + one->path.string() +
                 ", which is not a complete checkpoint: " + one->problem);
   }
@@ -169,9 +176,11 @@ void publish_step(const fs::path& root, int64_t step, const fs::path& temporary)
   const fs::path target = root / step_folder_name(step);
   std::error_code error;
   const bool there = fs::exists(fs::symlink_status(target, error));
-  if (there && !fs::exists(target / kManifestFile, error)) {
+  bool model_only = false, other_format = false;
+  const std::string problem = there ? find_problem(target, step, &model_only, &other_format) : "";
+  if (!problem.empty()) {
     const fs::path kept = free_name(target);
-    log_warning(target.string() + " is not a checkpoint of titan; it is kept as " + kept.string());
+    log_warning(target.string() + " is not a complete checkpoint (" + problem + "); it is kept as " + kept.string());
     rename_or_throw(target, kept);
   } else if (there && exchange_names(temporary, target)) {
     sync_folder(root);
@@ -186,6 +195,16 @@ void publish_step(const fs::path& root, int64_t step, const fs::path& temporary)
     return;
   }
   rename_or_throw(temporary, target);
+  sync_folder(root);
+}
+
+void set_aside_later(const fs::path& root, int64_t step) {
+  for (const StepFolder& one : list_steps(root)) {
+    if (one.step <= step) continue;
+    const fs::path kept = free_name(one.path);
+    log_warning(one.path.string() + " is of a run that went on from another point; it is kept as " + kept.string());
+    rename_or_throw(one.path, kept);
+  }
   sync_folder(root);
 }
 

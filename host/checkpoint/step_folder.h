@@ -22,6 +22,7 @@ struct StepFolder {
   std::filesystem::path path;
   std::string problem;  ///< why it is not a complete checkpoint; empty: it is
   bool model_only = false;
+  bool other_format = false;  ///< `problem` is that another version of titan made it
   bool complete() const { return problem.empty(); }
 };
 
@@ -32,13 +33,17 @@ std::vector<StepFolder> list_steps(const std::filesystem::path& root);
 
 /// The checkpoint to resume from. `step`: -1 for the latest complete one, and nothing if there is
 /// no step-N at all. A data error names the steps that are there if the wanted one is missing or
-/// incomplete, or none is complete. Folders that are passed over are logged as warnings.
+/// incomplete, of another format, or none is complete. Folders that are passed over are logged as warnings.
 std::optional<StepFolder> choose_step(const std::filesystem::path& root, int64_t step);
 
 /// Temporary and deleted folders and files of crashed runs in `root`; only for the one process that
 /// writes there. Their names begin with kHiddenPrefix.
 void remove_leftovers(const std::filesystem::path& root);
 inline constexpr const char* kHiddenPrefix = ".titan-";
+
+/// Gives every step after `step` another name (step-8.kept-1), so that a run which goes on from there
+/// is not mixed with the one that made them: the highest number is the latest again.
+void set_aside_later(const std::filesystem::path& root, int64_t step);
 
 /// Gives the complete folder `temporary` (in `root`) the name of its step. A checkpoint of that
 /// step that is there is replaced; a folder of that name that is none is kept under another name.

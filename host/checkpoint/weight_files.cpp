@@ -1,6 +1,7 @@
 #include "checkpoint/weight_files.h"
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <system_error>
@@ -25,6 +26,24 @@ std::vector<fs::path> safetensors_files_of(const fs::path& folder) {
                      folder.string(), "give this user read permission for the folder");
   std::sort(files.begin(), files.end());
   return files;
+}
+
+/// A folder of checkpoints, or of a run, was meant: its latest step.
+std::string nearest_step(const fs::path& folder) {
+  int64_t latest = -1;
+  fs::path found;
+  for (const fs::path& root : {folder, folder / "checkpoint"}) {
+    std::error_code error;
+    for (fs::directory_iterator it(root, error), end; !error && it != end; it.increment(error)) {
+      const std::string name = it->path().filename().string();
+      int64_t step = -1;
+      if (name.starts_with("step-")) std::from_chars(name.data() + 5, name.data() + name.size(), step);
+      if (step <= latest) continue;
+      latest = step;
+      found = it->path();
+    }
+  }
+  return latest < 0 ? "" : "did you mean '" + found.string() + "'? ";
 }
 
 /// Tensor name to file name, as the index has it.
@@ -91,7 +110,7 @@ WeightFiles::WeightFiles(const fs::path& file_or_folder) : path_(file_or_folder)
     const std::vector<fs::path> files = safetensors_files_of(path_);
     if (files.empty())
       throw data_error("the folder '" + path_.string() + "' holds no *.safetensors file",
-                       path_.string(), "name a safetensors file or the folder that holds them");
+                       path_.string(), nearest_step(path_) + "name a safetensors file or the folder that holds them");
     for (const fs::path& file : files) add_all(file);
   }
   for (const auto& [name, place] : places_) names_.push_back(name);

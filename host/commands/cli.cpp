@@ -198,6 +198,12 @@ int run(int argc, char** argv) {
     const std::string text = error.what_without_backtrace();
     if (text.find("alloc_cpu") != std::string::npos || text.find("out of memory") != std::string::npos)
       return out_of_memory();
+    if (text.find("overflow") != std::string::npos) {
+      std::cerr << usage_error("a tensor of this model would have more bytes than can be counted: " + text, "model.args",
+                               "choose smaller sizes")
+                       .render();
+      return static_cast<int>(ExitStatus::kUsage);
+    }
     std::cerr << internal_error(text).render();
     return static_cast<int>(ExitStatus::kInternal);
   } catch (const std::bad_alloc&) {

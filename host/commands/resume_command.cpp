@@ -32,7 +32,12 @@ std::string resume_command(const std::vector<std::string>& command_line,
   for (const char* name : {"TITAN_PLUGIN_PATH", "TITAN_DATA_DIR"})
     if (const char* value = std::getenv(name); value && *value)
       environment += std::string(name) + "=" + quoted_for_shell(value) + " ";
+  // Files by their whole paths: the command may be typed elsewhere.
   std::vector<std::string> words = command_line;
+  std::error_code error;
+  for (size_t i = 1; i < words.size(); ++i)
+    if (!words[i].empty() && words[i][0] != '-' && std::filesystem::is_regular_file(words[i], error))
+      words[i] = std::filesystem::absolute(words[i]).lexically_normal().string();
   if (config.checkpoint.load_step != -1)
     words.push_back("--checkpoint.load_step=" + std::to_string(step));
   if (!config.checkpoint.exclude_from_loading.empty())

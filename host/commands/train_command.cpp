@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/numbers.h"
+#include "checkpoint/step_folder.h"
 #include "commands/environment.h"
 #include "commands/model_setup.h"
 #include "commands/plugin_setup.h"
@@ -21,7 +22,7 @@
 namespace titan::commands {
 namespace {
 
-void log_start(const train::Trainer& trainer, const config::Config& config) {
+void log_start(const train::Trainer& trainer) {
   const converters::DeviceFacts& facts = trainer.device().facts;
   log_info("device " + std::string(trainer.device().device.is_cuda() ? "cuda: " : "cpu: ") + facts.name + ", " +
            gib(facts.memory_bytes) + " memory");
@@ -39,6 +40,15 @@ void make_paths_absolute(config::Config& config) {
   absolute(config.validation.dataset_path);
   absolute(config.checkpoint.initial_load_path);
   absolute(config.checkpoint.adapter_load_path);
+}
+
+/// Whoever forgets checkpoint.enable begins anew where a run could go on.
+void warn_of_unused_checkpoints(const config::Config& config) {
+  const auto folder = std::filesystem::path(config.job.dump_folder) / config.checkpoint.folder;
+  const auto steps = checkpoint::list_steps(folder);
+  if (!steps.empty())
+    log_warning(steps.back().path.string() + " is there, but checkpoints are not enabled: this run begins anew "
+                "(checkpoint.enable: true resumes)");
 }
 
 /// The module tree after conversion, one line a module.
@@ -112,7 +122,12 @@ int train(const ConfigArguments& arguments, const std::vector<std::string>& comm
                           data_dir, applied.plugins, checkpointer.find_resume()},
                          specs, applied.registry);
   writer.keep_until(trainer.steps_done());
-  log_start(trainer, config);
+  checkpointer.begin_after(trainer.steps_done());
+  if (trainer.steps_done() >= trainer.total_steps())
+    log_warning("nothing is left to train: step " + std::to_string(trainer.steps_done()) + " is done, training.steps is " +
+                std::to_string(trainer.total_steps()));
+  if (!config.checkpoint.enable && trainer.steps_done() == 0) warn_of_unused_checkpoints(config);
+  log_start(trainer);
   const train::MfuPeak peak = train::mfu_peak(trainer.device().facts, applied.registry, applied.requests);
   log_info(peak.text);
   if (config.model.print_after_conversion) print_model(trainer.model());
@@ -123,9 +138,11 @@ int train(const ConfigArguments& arguments, const std::vector<std::string>& comm
   while (trainer.steps_done() < trainer.total_steps() && signals.received() == 0) {
     const train::StepResult result = trainer.step();
     reports.add(result);
-    if (const auto validation = trainer.validate_if_due()) reports.add(*validation);
+    // Saved before it is validated: a signal or a time limit may come in between.
     if (checkpointer.due(result.step)) reports.clear_line();
     checkpointer.after_step(result.step, take_snapshot);
+    const auto stopped = [&signals] { return signals.received() != 0; };
+    if (const auto validation = trainer.validate_if_due(stopped)) reports.add(*validation);
   }
   reports.clear_line();
   if (trainer.steps_done() < trainer.total_steps()) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,7 @@ class Recorder {
   std::string instance_;
   size_t instance_index_;
   std::vector<Record>& records_;
+  std::set<std::string> taken_;  ///< stored names of the tensors that this instance adds
 };
 
 enum class HookReason { kFresh, kLoaded, kStep };

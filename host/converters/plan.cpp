@@ -126,6 +126,7 @@ void add_cost(const StockModel& stock, const Record& record, std::set<std::strin
       break;
     }
     case Record::Kind::kBuffer:
+      ++totals.buffers_added;
       totals.buffer_bytes += numel_of(record.tensor.shape) *
                              static_cast<int64_t>(c10::elementSize(record.tensor.dtype));
       break;

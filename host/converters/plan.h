@@ -28,6 +28,7 @@ struct PlannedModule {
 /// weight and gradient in the parameter's type, two moments of Adam in the same type.
 struct PlanTotals {
   int64_t modules_replaced = 0, modules_wrapped = 0, modules_observed = 0, modules_kept = 0;
+  int64_t buffers_added = 0;
   int64_t parameters_added = 0, parameters_frozen = 0, parameters_tied = 0;  ///< values
   int64_t weight_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0, buffer_bytes = 0;  ///< change
   /// Change of floating-point operations per token. A parameter of two or more dimensions outside

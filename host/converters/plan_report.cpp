@@ -106,6 +106,8 @@ std::string totals_text(const PlanTotals& totals, int64_t stock_flops) {
   counted("parameters added", totals.parameters_added);
   counted("frozen", totals.parameters_frozen);
   counted("tied", totals.parameters_tied);
+  counted("buffers added", totals.buffers_added);
+  if (text.empty()) text = "works in its hooks alone";
   if (totals.flops_in_replaced_linears)
     text += "; replaced linears hold " +
             percent(static_cast<double>(totals.flops_in_replaced_linears), static_cast<double>(stock_flops)) +
@@ -118,6 +120,7 @@ PlanJson totals_json(const PlanTotals& totals) {
           {"modules_wrapped", totals.modules_wrapped},
           {"modules_observed", totals.modules_observed},
           {"modules_kept", totals.modules_kept},
+          {"buffers_added", totals.buffers_added},
           {"parameters_added", totals.parameters_added},
           {"parameters_frozen", totals.parameters_frozen},
           {"parameters_tied", totals.parameters_tied},

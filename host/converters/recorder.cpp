@@ -101,13 +101,8 @@ void Recorder::require_free_name(size_t module, const std::string& name) const {
                           model_[module].kind,
                       where, "rename it in the converter");
   // On disk the module's name goes before: "b.c" of module "a" is "c" of module "a.b".
-  const std::string stored = stored_name(module, name);
-  for (const Record& record : records_) {
-    if (record.instance != instance_index_) continue;
-    const std::string& taken = record.kind == Record::Kind::kLayout ? record.layout.name : record.tensor.name;
-    if (!taken.empty() && stored_name(record.module, taken) == stored)
-      throw usage_error("the tensor '" + stored + "' is added twice", where, "add it once, or rename one");
-  }
+  if (taken_.count(stored_name(module, name)))
+    throw usage_error("the tensor '" + stored_name(module, name) + "' is added twice", where, "add it once, or rename one");
 }
 
 std::string Recorder::stored_name(size_t module, const std::string& name) const {
@@ -125,7 +120,9 @@ void Recorder::add_tensor(Record::Kind kind, size_t module, TensorSpec spec) {
                           where_of(instance_, model_[module]), "correct the shape in the converter");
     if (spec.init.kind == model::InitRule::Kind::kCopy) require_parameter(module, spec.init.source);
   }
-  add(kind, module).tensor = std::move(spec);
+  Record& record = add(kind, module);
+  taken_.insert(stored_name(module, spec.name));
+  record.tensor = std::move(spec);
 }
 
 void Recorder::add_parameter(size_t module, TensorSpec spec) {
@@ -155,7 +152,9 @@ void Recorder::layout(size_t module, LayoutSpec spec) {
                         where_of(instance_, model_[module]), "name the stock parameters it holds");
     for (const LayoutSpec::Part& part : spec.parts) require_parameter(module, part.source);
   }
-  add(Record::Kind::kLayout, module).layout = std::move(spec);
+  Record& record = add(Record::Kind::kLayout, module);
+  taken_.insert(stored_name(module, spec.name));
+  record.layout = std::move(spec);
 }
 
 void Recorder::freeze(size_t module, const std::string& parameter) {

@@ -1,5 +1,6 @@
 #include "data/loader.h"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>
@@ -13,6 +14,18 @@ void require_positive(int64_t value, const char* key) {
   if (value < 1)
     throw usage_error(std::string(key) + " is " + std::to_string(value) + ", 1 or more is needed",
                       key, std::string("set ") + key + " to a positive number");
+}
+
+/// FNV-1a over the first tokens, in 63 bits. The stream is back at its beginning afterwards.
+int64_t fingerprint_of(TokenStream& stream) {
+  constexpr int64_t kMostTokens = 4096;
+  const StreamPosition begin = stream.position();
+  std::vector<int64_t> tokens(static_cast<size_t>(std::min(kMostTokens, stream.token_count())));
+  stream.read(tokens);
+  stream.seek(begin);
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const int64_t token : tokens) hash = (hash ^ static_cast<uint64_t>(token)) * 0x100000001b3u;
+  return static_cast<int64_t>(hash >> 1);
 }
 
 }  // namespace
@@ -31,6 +44,7 @@ Loader::Loader(std::unique_ptr<TokenStream> stream, int64_t seq_len, int64_t bat
                           std::to_string(seq_len) + " tokens does not fit into memory",
                       "training.local_batch_size", "lower training.local_batch_size");
   sample_.resize(static_cast<size_t>(seq_len + 1));
+  fingerprint_ = fingerprint_of(*stream_);
 }
 
 Batch Loader::next() {
@@ -47,7 +61,7 @@ Batch Loader::next() {
 }
 
 LoaderState Loader::state() const {
-  return {samples_, stream_->position(), stream_->total_bytes()};
+  return {samples_, stream_->position(), stream_->total_bytes(), fingerprint_};
 }
 
 void Loader::restore(const LoaderState& state) {
@@ -55,6 +69,11 @@ void Loader::restore(const LoaderState& state) {
     throw data_error("the checkpoint was made with data of " + std::to_string(state.total_bytes) +
                          " bytes, this data has " + std::to_string(stream_->total_bytes()),
                      stream_->where(), "resume with the data that the checkpoint was made with");
+  if (state.fingerprint != fingerprint_)
+    throw data_error("the checkpoint was made with other data: it has the same size, but other tokens at its beginning",
+                     stream_->where(),
+                     "resume with the data that the checkpoint was made with, or leave its place in the data out "
+                     "(checkpoint.exclude_from_loading: [dataloader])");
   if (state.samples < 0)
     throw data_error(
         "the checkpoint says that " + std::to_string(state.samples) + " samples were read",

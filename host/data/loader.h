@@ -15,6 +15,7 @@ struct LoaderState {
   int64_t samples = 0;  ///< handed out so far
   StreamPosition position;
   int64_t total_bytes = 0;  ///< of the data: another size means other data
+  int64_t fingerprint = 0;  ///< of its first tokens: shards of equal size differ in it
   bool operator==(const LoaderState&) const = default;
 };
 
@@ -40,6 +41,7 @@ class Loader {
   int64_t seq_len_;
   int64_t batch_size_;
   int64_t samples_ = 0;
+  int64_t fingerprint_ = 0;
   std::vector<int64_t> sample_;  ///< seq_len + 1 tokens, reused
 };
 

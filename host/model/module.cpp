@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "model/kinds.h"
+#include "model/op_tape.h"
 #include "model/mixed_precision.h"
 #include "model/recompute.h"
 
@@ -81,6 +82,7 @@ at::Tensor Module::operator()(const CallContext& context, Inputs inputs) {
     output = wraps_[i]->after(*this, context, passed_on[i], std::move(output));
   if (!observers_.empty()) {
     const at::NoGradGuard no_grad;
+    const OpTape::Pause aside;
     if (narrow) given[0] = context.mixed_precision->cast(given[0]);
     for (const auto& observer : observers_) observer->observe(*this, context, given, output);
   }

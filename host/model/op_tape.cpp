@@ -4,6 +4,8 @@
 #include <ATen/core/stack.h>
 #include <torch/library.h>
 
+#include <utility>
+
 #include "base/error.h"
 
 namespace titan::model {
@@ -62,6 +64,9 @@ OpTape::Scope::Scope(OpTape& tape, Mode mode)
 }
 
 OpTape::Scope::~Scope() { innermost = outer_; }
+
+OpTape::Pause::Pause() : paused_(std::exchange(innermost, nullptr)) {}
+OpTape::Pause::~Pause() { innermost = paused_; }
 
 void OpTape::dispatch(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                       std::vector<c10::IValue>* stack) {

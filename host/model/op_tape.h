@@ -36,6 +36,19 @@ class OpTape {
     c10::impl::IncludeDispatchKeyGuard seen_;
   };
 
+  /// While it lives, operators of this thread pass by the tape: who looks on may do so in one of the
+  /// two forwards only.
+  class Pause {
+   public:
+    Pause();
+    ~Pause();
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    Scope* paused_;
+  };
+
   /// Results that were recorded and not yet handed out.
   size_t size() const { return entries_.size(); }
 

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <string_view>
 
 #include "base/error.h"
@@ -48,20 +49,35 @@ Error cannot_write(const std::filesystem::path& path, int code) {
                            cure_of_os_error(code, "choose another folder with job.dump_folder"));
 }
 
-/// Size of the lines up to `step`. They are read as to_json_line writes them.
-int64_t bytes_until(const std::filesystem::path& path, int64_t step) {
-  constexpr std::string_view kBegin = "{\"step\": ";
+/// The number behind "step" if the line is a whole object that begins with it; else nothing.
+std::optional<int64_t> step_of(std::string_view line) {
+  constexpr std::string_view kKey = "{\"step\":";
+  if (!line.starts_with(kKey) || !line.ends_with('}')) return std::nullopt;
+  line.remove_prefix(kKey.size());
+  while (line.starts_with(' ')) line.remove_prefix(1);
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+  return error == std::errc() ? std::optional(number) : std::nullopt;
+}
+
+struct KeptLines {
+  std::string text;       ///< lines up to the step, each with its newline
+  bool all_read = true;   ///< every line up to there was one of ours
+};
+
+KeptLines lines_until(const std::filesystem::path& path, int64_t step) {
+  KeptLines kept;
   std::ifstream file(path, std::ios::binary);
-  int64_t bytes = 0;
   for (std::string line; std::getline(file, line) && !file.eof();) {
-    int64_t number = 0;
-    const char* from = line.data() + std::min(line.size(), kBegin.size());
-    const auto [end, error] = std::from_chars(from, line.data() + line.size(), number);
-    const bool whole = line.starts_with(kBegin) && error == std::errc() && line.ends_with("}");
-    if (!whole || number > step) break;
-    bytes += static_cast<int64_t>(line.size()) + 1;
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    const std::optional<int64_t> number = step_of(line);
+    if (number && *number > step) break;
+    if (number)
+      kept.text += line + "\n";
+    else
+      kept.all_read = false;
   }
-  return bytes;
+  return kept;
 }
 
 }  // namespace
@@ -101,6 +117,10 @@ MetricsWriter::MetricsWriter(const std::filesystem::path& folder)
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw cannot_write(folder, error.value());
+  open();
+}
+
+void MetricsWriter::open() {
   // O_NONBLOCK: a FIFO in its place must not make the run wait for a reader.
   fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
   if (fd_ < 0) throw cannot_write(path_, errno);
@@ -124,11 +144,22 @@ MetricsWriter::~MetricsWriter() {
 }
 
 void MetricsWriter::keep_until(int64_t step) {
-  const int64_t bytes = step > 0 ? bytes_until(path_, step) : 0;
+  const KeptLines kept = step > 0 ? lines_until(path_, step) : KeptLines();
   struct stat info {};
-  if (step == 0 && fstat(fd_, &info) == 0 && info.st_size > 0)
-    log_warning("the metrics of an earlier run in " + path_.string() + " are replaced");
-  if (::ftruncate(fd_, bytes) != 0) throw cannot_write(path_, errno);
+  const bool something = fstat(fd_, &info) == 0 && info.st_size > 0;
+  if (something && (step == 0 || !kept.all_read)) {
+    const std::filesystem::path previous = path_.parent_path() / "metrics.previous.jsonl";
+    std::error_code error;
+    std::filesystem::rename(path_, previous, error);
+    if (error) throw cannot_write(previous, error.value());
+    log_warning((step == 0 ? "the metrics of an earlier run are kept as "
+                           : "the metrics hold lines that titan did not write; all of them are kept as ") +
+                previous.string());
+    ::close(fd_);
+    open();
+  }
+  if (::ftruncate(fd_, 0) != 0) throw cannot_write(path_, errno);
+  if (!kept.text.empty()) write_line(kept.text);
 }
 
 void MetricsWriter::write_line(const std::string& line) {

@@ -32,13 +32,15 @@ class MetricsWriter {
   ~MetricsWriter();
   MetricsWriter(const MetricsWriter&) = delete;
   MetricsWriter& operator=(const MetricsWriter&) = delete;
-  /// Cuts off the lines after `step`, and the first one that is not whole. 0: begins anew.
+  /// Keeps the whole lines up to `step`. What else the file held is kept as metrics.previous.jsonl if
+  /// this run begins anew (0) or if there are lines that are not titan's; a cut last line is dropped.
   void keep_until(int64_t step);
   void write(const StepMetrics& metrics) { write_line(to_json_line(metrics)); }
   void write(const ValidationMetrics& metrics) { write_line(to_json_line(metrics)); }
   const std::filesystem::path& path() const { return path_; }
 
  private:
+  void open();
   void write_line(const std::string& line);
 
   std::filesystem::path path_;

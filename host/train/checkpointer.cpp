@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 
 #include <chrono>
+#include <utility>
 #include <exception>
 
 #include "base/error.h"
@@ -51,13 +52,18 @@ Checkpointer::~Checkpointer() {
 std::optional<checkpoint::StepFolder> Checkpointer::find_resume() const {
   if (!options_.enable) return std::nullopt;
   const auto found = checkpoint::choose_step(folder_, options_.load_step);
-  if (!found || options_.load_step < 0) return found;
-  for (const checkpoint::StepFolder& later : checkpoint::list_steps(folder_))
-    if (later.step > found->step)
-      log_warning(
-          "resuming from step " + std::to_string(found->step) + "; " + later.path.string() +
-          " is of a later one and stays: without checkpoint.load_step the highest number counts");
   return found;
+}
+
+void Checkpointer::begin_after(int64_t step) {
+  first_step_ = step;
+  if (!options_.enable) return;
+  for (const checkpoint::StepFolder& later : checkpoint::list_steps(folder_))
+    if (later.step > step) {
+      log_warning("this run goes on from step " + std::to_string(step) + ", " + later.path.string() +
+                  " is of a later one: from the first save on it and what follows it have other names (.kept-N)");
+      return;
+    }
 }
 
 bool Checkpointer::due(int64_t step) const {
@@ -87,6 +93,7 @@ void Checkpointer::finish() {
 
 void Checkpointer::save(int64_t step, checkpoint::Snapshot snapshot) {
   finish();
+  if (first_step_) checkpoint::set_aside_later(folder_, *std::exchange(first_step_, std::nullopt));
   const bool model_only = snapshot.manifest.model_only;
   if (options_.async_mode == "async") {
     staged_.manifest = std::move(snapshot.manifest);

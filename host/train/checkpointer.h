@@ -37,6 +37,10 @@ class Checkpointer {
   /// The checkpoint to resume from (checkpoint.load_step); nothing: there is none.
   std::optional<checkpoint::StepFolder> find_resume() const;
 
+  /// Call it once the run is ready to go on after `step`. Later steps in the folder are of another
+  /// branch: that is logged, and with the first save they are set aside.
+  void begin_after(int64_t step);
+
   /// Whether a checkpoint is saved after this step.
   bool due(int64_t step) const;
   /// Call it after every step: saves if it is due.
@@ -55,6 +59,7 @@ class Checkpointer {
   int64_t last_step_;
   std::filesystem::path folder_;
   std::optional<checkpoint::FolderLock> lock_;
+  std::optional<int64_t> first_step_;  ///< until the first save: where this run began
   int64_t saved_step_ = -1;      ///< of the newest save of this process that is no model-only one
   checkpoint::Snapshot staged_;  ///< async: what the thread writes; its memory is used again
   /// The log line of the save in progress; the last member: it ends before what it reads.

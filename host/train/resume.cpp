@@ -47,6 +47,22 @@ void warn_of_differences(const checkpoint::Manifest& manifest, const RunRecord& 
   log_warning(text);
 }
 
+/// Names of stock parameters have no slash, those of what converters added have one.
+bool holds_adapter_alone(const std::filesystem::path& model_file) {
+  const checkpoint::SafetensorsReader reader(model_file);
+  return std::all_of(reader.tensors().begin(), reader.tensors().end(),
+                     [](const auto& entry) { return entry.name.find('/') != std::string::npos; });
+}
+
+/// Values beyond the range of a narrow type would be written as infinity; this may be the only copy.
+at::Tensor to_export_type(const std::string& name, const at::Tensor& tensor, at::ScalarType type) {
+  const at::Tensor narrow = tensor.to(type);
+  if (at::isfinite(narrow).all().item<bool>() || !at::isfinite(tensor).all().item<bool>()) return narrow;
+  log_warning("'" + name + "' has values that " + c10::toString(type) + " cannot hold: it is saved as " +
+              c10::toString(tensor.scalar_type()));
+  return tensor;
+}
+
 }  // namespace
 
 checkpoint::Snapshot take_snapshot(const RunParts& parts, const RunRecord& record, int64_t seed,
@@ -68,7 +84,7 @@ checkpoint::Snapshot take_snapshot(const RunParts& parts, const RunRecord& recor
   for (const auto& named : model::named_buffers(parts.model)) buffers.insert(named.fqn);
   if (model_only)
     for (auto& [name, tensor] : snapshot.model)
-      if (!buffers.count(name)) tensor = tensor.to(export_type(export_dtype));
+      if (!buffers.count(name)) tensor = to_export_type(name, tensor, export_type(export_dtype));
   if (!model_only) snapshot.optimizer = checkpoint::optimizer_tensors(parts.optimizer);
   return snapshot;
 }
@@ -81,6 +97,12 @@ ResumeReport resume_run(const checkpoint::StepFolder& from, const RunRecord& rec
   const checkpoint::Manifest manifest = checkpoint::read_manifest(from.path);
   const std::filesystem::path model_file = from.path / checkpoint::kModelFile;
   const std::filesystem::path optimizer_file = from.path / checkpoint::kOptimizerFile;
+  if (manifest.model_only && (wanted("optimizer") || wanted("model")) && holds_adapter_alone(model_file))
+    throw data_error("step-" + std::to_string(from.step) +
+                         " holds only what converters added to the model (checkpoint.adapter_only)",
+                     from.path.string(),
+                     "begin a new run from it: another job.dump_folder, checkpoint.initial_load_path=<its base> and "
+                     "checkpoint.adapter_load_path=" + from.path.string());
   if (manifest.model_only && wanted("optimizer"))
     throw data_error(
         "step-" + std::to_string(from.step) +
@@ -103,10 +125,18 @@ ResumeReport resume_run(const checkpoint::StepFolder& from, const RunRecord& rec
     const checkpoint::LoadReport loaded = checkpoint::load_weights(
         parts.model, model_file, nullptr,
         manifest.model_only ? checkpoint::TypeRule::kConvertFloats : checkpoint::TypeRule::kExact);
-    report.model_loaded = true;
+    report.model_loaded = report.from_checkpoint = true;
+    for (const auto& applied : record.converters)
+      report.new_converter = report.new_converter ||
+                             std::none_of(manifest.converters.begin(), manifest.converters.end(),
+                                          [&](const auto& saved) { return saved.instance == applied.instance; });
     report.missing = {loaded.missing_added.begin(), loaded.missing_added.end()};
-    for (const std::string& name : loaded.missing_added)
-      log_warning("the checkpoint has no '" + name + "': it keeps its initial value");
+    if (!loaded.missing_added.empty())
+      log_warning("the checkpoint lacks '" + loaded.missing_added.front() + "'" +
+                  (loaded.missing_added.size() > 1
+                       ? " and " + std::to_string(loaded.missing_added.size() - 1) + " others that converters add"
+                       : "") +
+                  ": initial values are kept");
   }
   if (wanted("optimizer"))
     checkpoint::load_optimizer(parts.optimizer, checkpoint::SafetensorsReader(optimizer_file),

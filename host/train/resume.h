@@ -32,6 +32,8 @@ checkpoint::Snapshot take_snapshot(const RunParts& parts, const RunRecord& recor
 
 struct ResumeReport {
   bool model_loaded = false;
+  bool from_checkpoint = false;  ///< the model is that of a checkpoint which the run resumes
+  bool new_converter = false;    ///< and a converter is applied that the saved run did not have
   std::set<std::string> missing;  ///< state of converters that the checkpoint did not hold
 };
 

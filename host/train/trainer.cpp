@@ -67,6 +67,14 @@ std::string join_names(const std::vector<std::string>& names) {
   return text;
 }
 
+/// "'a', 'b', 'c' and 12 more".
+std::string first_names(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 3;
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < kShown; ++i) text += (i ? ", '" : "'") + names[i] + "'";
+  return text + (names.size() > kShown ? " and " + std::to_string(names.size() - kShown) + " more" : "");
+}
+
 /// Weights, gradients and Adam's moments are the least that training needs. Better to say so at once
 /// than after minutes of filling memory.
 void require_memory(model::Module& root, const converters::DeviceFacts& device) {
@@ -130,17 +138,18 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
   record_ = make_run_record(config, options_.converters, options_.plugins,
                             options_.device.device.is_cuda());
   nonfinite_ = std::make_unique<NonfiniteGuard>(config.training, converters_->instance_names());
-  const ResumeReport loaded =
-      options_.resume
-          ? resume_run(*options_.resume, record_, config.checkpoint.exclude_from_loading, parts())
-          : load_initial_weights(spec, args_);
+  ResumeReport loaded;
+  if (options_.resume) loaded = resume_run(*options_.resume, record_, config.checkpoint.exclude_from_loading, parts());
+  // Also for a resumed run that leaves out the model: its weights begin like those of a new run.
+  if (!loaded.model_loaded) loaded = load_initial_weights(spec, args_);
   // What was computed from the initial values is of no use any more.
   if (loaded.model_loaded) model::visit_modules(*model_, [](model::Module& module) { module.drop_caches(); });
   converters_->after_init(
       *model_,
       loaded.model_loaded ? converters::HookReason::kLoaded : converters::HookReason::kFresh,
       loaded.missing, nullptr, position_.step);
-  if (options_.resume && loaded.model_loaded && converters_->has_hooks())
+  // The hooks of converters that the saved run had have done their work there; that of a new one counts.
+  if (options_.resume && loaded.from_checkpoint && converters_->has_hooks() && !loaded.new_converter)
     put_back_model(*options_.resume, parts());
   accumulation_steps_ = accumulation_steps(config.training);
 }
@@ -152,12 +161,16 @@ ResumeReport Trainer::load_initial_weights(const model::TrainSpec& spec,
   const auto load_adapter = [&] {
     if (adapter.empty()) return;
     checkpoint::verify_weights(adapter);
-    checkpoint::load_added(*model_, adapter);
+    const checkpoint::LoadReport added = checkpoint::load_added(*model_, adapter);
     log_info("loaded what converters added from " + adapter);
+    if (!added.unused_added.empty())
+      log_warning("the adapter has " + first_names(added.unused_added) + ", which no applied converter uses");
   };
   if (path.empty()) {
     load_adapter();
-    return {!adapter.empty(), {}};
+    ResumeReport fresh;
+    fresh.model_loaded = !adapter.empty();
+    return fresh;
   }
   const std::optional<checkpoint::Manifest> manifest = checkpoint::verify_weights(path);
   checkpoint::HfNameMap names;
@@ -172,25 +185,25 @@ ResumeReport Trainer::load_initial_weights(const model::TrainSpec& spec,
   const checkpoint::LoadReport report =
       checkpoint::load_weights(*model_, path, spec.hf_naming ? &names : nullptr);
   log_info("loaded weights from " + path + (report.hugging_face ? " (Hugging Face names)" : ""));
-  for (const std::string& name : report.missing_added)
-    if (adapter.empty())
-      log_info("the checkpoint has no '" + name + "': it keeps its initial value");
+  if (adapter.empty() && !report.missing_added.empty())
+    log_info("the checkpoint has no " + first_names(report.missing_added) + ": initial values are kept");
   for (const std::string& name : report.unused_added)
     log_warning("the checkpoint has '" + name + "', which no applied converter uses" +
                 (manifest ? "; it is of the converter " + manifest->owner_of(name) : ""));
-  if (!adapter.empty()) {
-    load_adapter();
-    return {true, {}};
-  }
-  return {true, {report.missing_added.begin(), report.missing_added.end()}};
+  load_adapter();
+  ResumeReport loaded;
+  loaded.model_loaded = true;
+  // An adapter holds all that converters added.
+  if (adapter.empty()) loaded.missing = {report.missing_added.begin(), report.missing_added.end()};
+  return loaded;
 }
 
-std::optional<ValidationResult> Trainer::validate_if_due() {
+std::optional<ValidationResult> Trainer::validate_if_due(const std::function<bool()>& stopped) {
   if (!validator_ || !validator_->due(position_.step)) return std::nullopt;
   model::CallContext context;
   context.step = position_.step;
   context.mixed_precision = mixed_precision_.get();
-  const ValidationResult result = validator_->run(*model_, context, options_.device.device);
+  const std::optional<ValidationResult> result = validator_->run(*model_, context, options_.device.device, stopped);
   if (mixed_precision_) mixed_precision_->drop();
   return result;
 }

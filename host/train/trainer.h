@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -64,7 +65,7 @@ class Trainer {
   StepResult step();
 
   /// The loss on the validation data, if it is due after this step. Training goes on as without.
-  std::optional<ValidationResult> validate_if_due();
+  std::optional<ValidationResult> validate_if_due(const std::function<bool()>& stopped = {});
 
   /// For a checkpoint; the tensors are the live ones.
   checkpoint::Snapshot snapshot(bool model_only);

@@ -69,8 +69,8 @@ data::Batch Validator::next_batch(int64_t index) {
   return batch;
 }
 
-ValidationResult Validator::run(model::Module& root, model::CallContext context,
-                                at::Device device) {
+std::optional<ValidationResult> Validator::run(model::Module& root, model::CallContext context,
+                                               at::Device device, const std::function<bool()>& stopped) {
   const auto begin = std::chrono::steady_clock::now();
   const at::NoGradGuard no_grad;
   const model::RandomScope undisturbed(device);
@@ -83,6 +83,7 @@ ValidationResult Validator::run(model::Module& root, model::CallContext context,
   double loss_sum = 0.0;
   int64_t labels = 0;
   for (int64_t i = 0;; ++i) {
+    if (stopped && stopped()) return std::nullopt;
     const data::Batch batch = next_batch(i);
     const int64_t valid = data::count_valid_labels(batch.labels);
     result.tokens += static_cast<int64_t>(batch.tokens.size());

@@ -144,6 +144,20 @@ TEST(MetricsWriterTest, ANewRunBeginsTheFileAnew) {
   const auto lines = lines_of(folder / "metrics.jsonl");
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0]["step"], 1);
+  const auto previous = lines_of(folder / "metrics.previous.jsonl");
+  ASSERT_EQ(previous.size(), 1u);
+  EXPECT_EQ(previous[0]["step"], 7);
+}
+
+TEST(MetricsWriterTest, ForeignLinesAreKeptAsideAndCostNoneOfOurs) {
+  ScratchFolder folder;
+  folder.write("metrics.jsonl", "{\"step\": 1, \"a\": 1}\r\n\n{\"step\":2}\nnote to self\n{\"step\": 3}\n{\"step\": 4}\n");
+  MetricsWriter writer(folder.path());
+  writer.keep_until(3);
+  std::vector<int64_t> steps;
+  for (const auto& line : lines_of(writer.path())) steps.push_back(line["step"]);
+  EXPECT_EQ(steps, (std::vector<int64_t>{1, 2, 3}));
+  EXPECT_TRUE(std::filesystem::exists(folder / "metrics.previous.jsonl"));
 }
 
 TEST(MetricsWriterTest, AResumedRunGoesOnAfterItsStep) {

@@ -17,7 +17,7 @@ def folder_of(run, step):
 
 def steps_of(run):
     """The numbers of the steps that are there; every other name is a finding of the caller."""
-    names = [path.name for path in (run.out / "checkpoint").iterdir() if path.name != ".lock"]
+    names = [path.name for path in (run.out / "checkpoint").iterdir() if path.name != ".lock" and ".kept-" not in path.name]
     return sorted(int(name.removeprefix("step-")) for name in names)
 
 

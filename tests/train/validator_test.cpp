@@ -55,7 +55,7 @@ class ValidatorTest : public testing::Test {
     return sum / static_cast<double>(samples.size());
   }
   double loss(Validator& validator) {
-    return validator.run(*root_, {.step = 3, .training = true}, at::kCPU).loss;
+    return validator.run(*root_, {.step = 3, .training = true}, at::kCPU)->loss;
   }
 
   test::ScratchFolder scratch_;
@@ -70,7 +70,7 @@ TEST_F(ValidatorTest, AllDataOnceAndAShortLastBatchWeighsLess) {
   EXPECT_NEAR(loss(validator), expected({0, 1, 2, 3, 4}), 1e-5);
   const double mean_of_means = (expected({0, 1}) + expected({2, 3}) + expected({4})) / 3;
   EXPECT_GT(std::abs(loss(validator) - mean_of_means), 1e-4);
-  const ValidationResult result = validator.run(*root_, {.step = 3}, at::kCPU);
+  const ValidationResult result = *validator.run(*root_, {.step = 3}, at::kCPU);
   EXPECT_EQ(result.tokens, 5 * kSeq);
   EXPECT_EQ(result.step, 3);
   EXPECT_GT(result.seconds, 0);

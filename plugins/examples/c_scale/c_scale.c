@@ -90,6 +90,10 @@ static titan_status backward(void *self, titan_call *call) {
 static const titan_module_impl impl = {sizeof(titan_module_impl), 0, forward, backward, NULL, NULL};
 
 static titan_status create(titan_create *context, void **instance) {
+  titan_create_info info = TITAN_SIZED(titan_create_info);
+  if (host->create_info(context, &info) == TITAN_OK && info.device->type != TITAN_CPU)
+    return host->set_error(TITAN_UNSUPPORTED, TITAN_STR("c_scale works in CPU memory only"),
+                           TITAN_STR("set training.device: cpu"));
   scale *made = malloc(sizeof *made);
   if (!made) return host->set_error(TITAN_FAILED, TITAN_STR("out of memory"), TITAN_STR(""));
   const titan_status status = host->option_float(context, TITAN_STR("factor"), 0, &made->factor);

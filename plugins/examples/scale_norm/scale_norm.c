@@ -107,6 +107,16 @@ static titan_status backward(void *self, titan_call *call) {
   return host->call_set_grad(call, TITAN_STR("g"), dg.tensor);
 }
 
+/* What it cannot do is said before any weight exists. */
+static titan_status create(titan_create *context, void **instance) {
+  titan_create_info info = TITAN_SIZED(titan_create_info);
+  *instance = NULL;
+  TRY(host->create_info(context, &info));
+  if (info.device->type == TITAN_CPU) return TITAN_OK;
+  return host->set_error(TITAN_UNSUPPORTED, TITAN_STR("scale_norm works in CPU memory only"),
+                         TITAN_STR("set training.device: cpu"));
+}
+
 static titan_status convert(void *self, titan_model *model) {
   static const titan_module_impl impl = {sizeof impl, 0, forward, backward, NULL, NULL};
   static const int64_t one[1] = {1};
@@ -116,9 +126,14 @@ static titan_status convert(void *self, titan_model *model) {
     titan_module_info info = TITAN_SIZED(titan_module_info);
     titan_init_rule start = TITAN_SIZED(titan_init_rule);
     titan_tensor_spec g = TITAN_SIZED(titan_tensor_spec);
+    titan_parameter_info weight = TITAN_SIZED(titan_parameter_info);
     double dim = 0;
     TRY(host->model_module(model, i, &info));
     if (!(info.flags & TITAN_MODULE_SELECTED) || !titan_equal(info.kind, TITAN_KIND_RMS_NORM)) continue;
+    TRY(host->model_parameter(model, i, 0, &weight));
+    if (weight.dtype.code != TITAN_DTYPE_FLOAT || weight.dtype.bits != 32)
+      return host->set_error(TITAN_UNSUPPORTED, TITAN_STR("scale_norm handles float32 only"),
+                             TITAN_STR("set training.dtype: float32"));
     TRY(host->model_attribute(model, i, TITAN_STR("dim"), &dim));
     start.rule = TITAN_INIT_CONSTANT;
     start.a = sqrt(dim);
@@ -139,6 +154,7 @@ titan_status register_converters(const titan_host *table, titan_registrar *regis
   host = table;
   TRY(host->registrar_note(registrar, TITAN_NOTE_JSON, TITAN_NOTE_SIZE));
   converter.name = TITAN_STR("scale_norm");
+  converter.create = create;
   converter.convert = convert;
   return host->registrar_converter(registrar, &converter);
 }
