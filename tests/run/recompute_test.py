@@ -57,6 +57,10 @@ class Recompute(unittest.TestCase):
     def test_a_fused_block(self):
         self.same_in(["full", "op"], "--model.converters=fused_projections", "--training.mixed_precision_param=bfloat16")
 
+    def test_observers_may_look_at_one_of_the_two_forwards(self):
+        # Its operators run in the first forward alone: they must not count as the model's.
+        self.same_in(["full", "op"], "--model.converters=monitor", "--monitor.kinds=linear,block", "--monitor.freq=1")
+
     def test_state_is_updated_once_a_step(self):
         repeated = lambda key: key.endswith("second_forwards")
         runs = self.same_in(MODES, "--model.converters=running_scale", unlike=repeated)
