@@ -55,6 +55,45 @@ class Misbehave(unittest.TestCase):
                 self.assertIn("misbehave", done.stderr)
                 self.assertIn("fix:", done.stderr)
 
+    def test_a_parameter_that_lost_its_gradient_is_named(self):
+        done = titan_run.run("train", self.folder.config, "--model.converters=misbehave", "--misbehave.how=forgets_weight",
+                             "--misbehave.include=layers.0.attention.wq", plugins=[PLUGINS])
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertIn("'layers.0.attention.wq.weight' got no gradient", done.stderr)
+
+    def test_a_failure_costs_no_checkpoint(self):
+        save = ("--checkpoint.enable=true", "--checkpoint.interval=1", "--lr_scheduler.total_steps=4")
+        good = titan_run.train(self.folder, *save, "--training.steps=2", "--model.converters=misbehave",
+                               "--misbehave.how=identity", plugins=[PLUGINS])
+        done = self.run_with("throw", *save, "--training.steps=4")
+        self.assertEqual(done.returncode, 6, done.stderr)
+        steps = sorted(path.name for path in (self.folder.out / "checkpoint").glob("step-*"))
+        self.assertEqual(steps, ["step-1", "step-2"])
+        again = titan_run.train(self.folder, *save, "--training.steps=3", "--model.converters=misbehave",
+                                "--misbehave.how=identity", plugins=[PLUGINS])
+        self.assertEqual([line["loss"] for line in again[:2]], [line["loss"] for line in good])
+        self.assertEqual([line["step"] for line in again], [1, 2, 3])
+
+    def test_writes_into_arguments_are_named(self):
+        for how, what in (("writes_input", "'x'"), ("writes_weight", "'weight'"), ("writes_grad", "the gradient of the output")):
+            with self.subTest(how=how):
+                done = self.run_with(how)
+                self.assertEqual(done.returncode, 6, done.stderr)
+                self.assertIn(f"wrote into {what}", done.stderr)
+
+    def test_crashes_and_exits_name_the_plugin(self):
+        for how, status, text in (("exit", 6, "a call of exit()"), ("abort", -6, "abort"), ("crash", -11, "SIGSEGV")):
+            with self.subTest(how=how):
+                done = self.run_with(how)
+                self.assertEqual(done.returncode, status, done.stderr)
+                self.assertIn(text, done.stderr)
+                self.assertIn(f"inside plugin 'misbehave', forward of module '{MODULE}'", done.stderr)
+
+    def test_changed_float_modes_are_named(self):
+        done = self.run_with("rounding")
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertIn("changed the rounding mode in forward", done.stderr)
+
     def test_hook_that_throws(self):
         done = self.run_with("hook_throw")
         self.assertEqual(done.returncode, 6, done.stderr)

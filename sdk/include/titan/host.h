@@ -9,8 +9,9 @@ TITAN_BEGIN_C
 /* The registrar is alive during register_converters() only. */
 typedef struct titan_registrar titan_registrar;
 
-/* Unless a comment says otherwise a function is called on the thread, and during the lifetime, of
- * the handle it takes. `out` is written only on TITAN_OK. Names are matched exactly.
+/* Unless a comment says otherwise a function is there since API level 1, and is called on the thread,
+ * and during the lifetime, of the handle it takes; `borrowed` results live as long as that handle,
+ * `owned` ones are the caller's until handed on or released. `out` is written only on TITAN_OK. Names are matched exactly.
  * Why a table and not symbols: a plugin then links nothing and loads into any host. */
 typedef struct titan_host {
   uint32_t struct_size;

@@ -1,6 +1,8 @@
 /// Wraps linear layers and breaks one rule of a call, chosen by the option `how`.
 #include <titan/torch.hpp>
 
+#include <cfenv>
+#include <cstdlib>
 #include <limits>
 #include <stdexcept>
 #include <thread>
@@ -136,6 +138,12 @@ class Misbehave final : public Impl {
       if (registered || read) throw Error(TITAN_FAILED, "a dead handle was accepted");
       throw Error(TITAN_WRONG_STATE, "both dead handles were refused");
     }
+    if (how_ == "writes_input") call.get("x").data<float>()[0] += 1;
+    if (how_ == "writes_weight") call.get("weight").data<float>()[0] += 1;
+    if (how_ == "exit") std::exit(0);
+    if (how_ == "abort") std::abort();
+    if (how_ == "crash") *static_cast<volatile int*>(nullptr) = 1;
+    if (how_ == "rounding") std::fesetround(FE_UPWARD);
     if (how_ == "dlpack") lie_in_every_way();
     if (how_ == "sizes") false_sizes(call.get());
     if (how_ == "lost_graph") return call.set("y", from_torch(torch_op("aten::detach", "", to_torch(y))));
@@ -145,6 +153,7 @@ class Misbehave final : public Impl {
   void backward(const Call& call) override {
     const TensorRef grad = call.grad_output();
     if (how_ == "backward_throw") throw std::runtime_error("boom in backward");
+    if (how_ == "writes_grad") grad.data<float>()[0] += 1;
     if (how_ == "grad_missing") return;
     if (how_ == "grad_shape") return call.set_grad("y", filled(grad, kFloat32, {2, 2}, 0));
     if (how_ == "grad_dtype") return call.set_grad("y", filled(grad, {TITAN_DTYPE_FLOAT, 64, 1}, grad.shape(), 0));
@@ -156,10 +165,23 @@ class Misbehave final : public Impl {
   std::string how_;
 };
 
+/// A linear layer that forgets its weight. Autograd sees nothing wrong: y has a graph, through x.
+class Forgetful final : public Impl {
+ public:
+  Forgetful() : Impl(Gradients::kTorch) {}
+  void forward(const Call& call) override {
+    call.set("y", from_torch(torch_op("titan::mul_scalar", "", to_torch(call.get("x")), 2.0)));
+  }
+};
+
 class Converter {
  public:
   explicit Converter(const Create& create) : how_(create.option<std::string>("how")) {}
   void convert(const Model& model) const {
+    if (how_ == "forgets_weight") {
+      for (const Module& module : model.modules("linear")) module.replace(std::make_unique<Forgetful>());
+      return;
+    }
     const bool torch = how_ == "lost_graph";
     for (const Module& module : model.modules("linear"))
       module.wrap_after(std::make_unique<Misbehave>(how_, torch ? Gradients::kTorch : Gradients::kOwn));
