@@ -38,7 +38,8 @@ class Backend {
 std::unique_ptr<Backend> make_emulate_backend();
 
 /// fp8 products through cuBLASLt. `capability_major`: of the device. Throws TITAN_UNSUPPORTED if
-/// this file was built without CUDA or cuBLASLt cannot be loaded.
+/// this file was built without CUDA. cuBLASLt is opened at the first product, which throws if it
+/// cannot be.
 std::unique_ptr<Backend> make_cuda_backend(int32_t capability_major);
 
 /// Whether make_cuda_backend exists in this build.

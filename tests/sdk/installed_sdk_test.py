@@ -76,7 +76,7 @@ class InstalledSdk(unittest.TestCase):
                 folder, source = self.project(name)
                 flags = "TORCH_STABLE" if name in STABLE else ""
                 (folder / "CMakeLists.txt").write_text(PROJECT.format(name=name, source=source.name, flags=flags))
-                must("cmake", "-S", folder, "-B", folder / "build", "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_PREFIX_PATH={self.prefix}",
+                must("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_PREFIX_PATH={self.prefix}",
                      f"-DTITAN_TORCH_ROOT={TORCH.parent}")
                 must("cmake", "--build", folder / "build")
                 self.assert_same_plugin(name, folder / "build" / f"{name}.so")
@@ -102,7 +102,7 @@ class InstalledSdk(unittest.TestCase):
     def test_without_torch_the_message_names_the_variable(self):
         folder, source = self.project("monitor")
         (folder / "CMakeLists.txt").write_text(PROJECT.format(name="monitor", source=source.name, flags="TORCH_STABLE"))
-        done = subprocess.run(["cmake", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}",
+        done = subprocess.run(["cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}",
                                f"-DTITAN_TORCH_ROOT={self.work}"], capture_output=True, text=True)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("TITAN_TORCH_INCLUDE_DIR", done.stderr)

@@ -1,5 +1,7 @@
 #include "cuda_backend.h"
 
+#include <memory>
+#include <mutex>
 #include <torch/csrc/stable/accelerator.h>
 
 #include "../matrix.h"
@@ -139,8 +141,35 @@ Backward CudaBackend::backward(const Matrix& grad_given, const Matrix& x_given, 
 
 namespace float8 {
 
+namespace {
+
+/// cuBLASLt is opened by the first product and not before: a plan for a GPU that is elsewhere needs
+/// none here. That it is there, and new enough, the facts about the device have told.
+class OpenedAtFirstUse final : public Backend {
+ public:
+  explicit OpenedAtFirstUse(int32_t capability_major) : capability_major_(capability_major) {}
+  Forward forward(const Matrix& x, const Matrix& w, void* stream) override { return backend().forward(x, w, stream); }
+  Backward backward(const Matrix& grad_y, const Matrix& x, const Matrix& w, const Matrix& amax, bool needs_x,
+                    bool needs_w, void* stream) override {
+    return backend().backward(grad_y, x, w, amax, needs_x, needs_w, stream);
+  }
+
+ private:
+  Backend& backend() {
+    std::call_once(once_, [this] {
+      backend_ = std::make_unique<device::CudaBackend>(device::cuda_kernels(), device::load_cublaslt(), capability_major_);
+    });
+    return *backend_;
+  }
+  int32_t capability_major_;
+  std::once_flag once_;
+  std::unique_ptr<Backend> backend_;
+};
+
+}  // namespace
+
 std::unique_ptr<Backend> make_cuda_backend(int32_t capability_major) {
-  return std::make_unique<device::CudaBackend>(device::cuda_kernels(), device::load_cublaslt(), capability_major);
+  return std::make_unique<OpenedAtFirstUse>(capability_major);
 }
 
 bool built_with_cuda() { return true; }
