@@ -16,6 +16,16 @@ TorchTensor linear(const TorchTensor& x, const TorchTensor& weight) {
   return torch_op("aten::linear", "", x, weight, std::nullopt);
 }
 
+/// Parts of `sizes` along `dim`. Their gradients meet in one copy; those of narrow() would each fill a
+/// tensor of the whole size with zeros first.
+std::vector<TorchTensor> split(const TorchTensor& x, const std::vector<int64_t>& sizes, int64_t dim) {
+  StableIValue stack[3] = {torch::stable::detail::from(x), torch::stable::detail::from(sizes),
+                           torch::stable::detail::from(dim)};
+  if (torch_call_dispatcher("aten::split_with_sizes", "", stack, TORCH_ABI_VERSION) != 0)
+    throw Error(TITAN_FAILED, "aten::split_with_sizes failed");
+  return torch::stable::detail::to<std::vector<TorchTensor>>(stack[0]);
+}
+
 /// Causal grouped-query attention: x [B, S, dim], rope [S, head_dim / 2, 2].
 class FusedAttention final : public Impl {
  public:
@@ -28,14 +38,11 @@ class FusedAttention final : public Impl {
     const int64_t batch = x.size(0), length = x.size(1);
     const auto qkv = torch::stable::view(linear(x, to_torch(call.get("wqkv"))),
                                          {batch, length, heads_ + 2 * kv_heads_, head_dim_});
-    const auto part = [&](int64_t first, int64_t count) {
-      auto heads = qkv;
-      return torch::stable::narrow(heads, 2, first, count);
-    };
+    const auto parts = split(qkv, {heads_, kv_heads_, kv_heads_}, 2);
     const auto swap = [](const TorchTensor& t) { return torch::stable::transpose(t, 1, 2); };
-    const auto q = swap(torch_op("titan::apply_rope", "", part(0, heads_), rope));
-    const auto k = swap(torch_op("titan::apply_rope", "", part(heads_, kv_heads_), rope));
-    const auto v = swap(part(heads_ + kv_heads_, kv_heads_));
+    const auto q = swap(torch_op("titan::apply_rope", "", parts[0], rope));
+    const auto k = swap(torch_op("titan::apply_rope", "", parts[1], rope));
+    const auto v = swap(parts[2]);
     const auto mixed =
         torch_op("aten::scaled_dot_product_attention", "", q, k, v, /*mask*/ std::nullopt,
                  /*dropout*/ 0.0, /*causal*/ true, /*scale*/ std::nullopt, heads_ != kv_heads_);
@@ -53,10 +60,8 @@ class FusedFeedForward final : public Impl {
   explicit FusedFeedForward(int64_t hidden) : Impl(Gradients::kTorch), hidden_(hidden) {}
 
   void forward(const Call& call) override {
-    auto both = linear(to_torch(call.get("x")), to_torch(call.get("w13")));
-    const auto gate = torch_op("aten::silu", "", torch::stable::narrow(both, -1, 0, hidden_));
-    const auto up = torch::stable::narrow(both, -1, hidden_, hidden_);
-    const auto product = torch_op("aten::mul", "Tensor", gate, up);
+    const auto both = split(linear(to_torch(call.get("x")), to_torch(call.get("w13"))), {hidden_, hidden_}, -1);
+    const auto product = torch_op("aten::mul", "Tensor", torch_op("aten::silu", "", both[0]), both[1]);
     call.set("y", from_torch(linear(product, to_torch(call.get("w2.weight")))));
   }
 
