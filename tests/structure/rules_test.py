@@ -16,7 +16,7 @@ GOOD = {
     "sdk/include/titan/torch.hpp": '#include <torch/csrc/stable/tensor.h>\n#include "cpp/model.hpp"\n',
     "plugins/float8/scale.cpp": '#include <titan/titan_sdk.hpp>\n#include "scale.h"\n',
     "tests/model/module_test.cpp": '#include "model/module.h"\n',
-    "README.md": "See https://example.org/work/home/x and build/work/file.\n",
+    "README.md": "See https://example.org/docs/home/x and build/home/file.\n",
     "weights.bin": "\0/home" + "/someone/",
 }
 
