@@ -2,9 +2,8 @@
 
 #include <unistd.h>
 
-#include <cstdio>
-
 #include "base/log.h"
+#include "base/numbers.h"
 #include "base/terminal.h"
 #include "observe/console.h"
 #include "observe/throughput.h"
@@ -48,11 +47,8 @@ std::string StepReports::summary() const {
   if (first_step_ == 0)
     return "step " + std::to_string(trainer_.steps_done()) +
            " was done before, and training.steps is " + std::to_string(trainer_.total_steps());
-  char text[120];
-  std::snprintf(text, sizeof text, "loss %.5f in step %lld, %.5f in step %lld", first_loss_,
-                static_cast<long long>(first_step_), last_loss_,
-                static_cast<long long>(trainer_.steps_done()));
-  return text;
+  return "loss " + fixed_point(first_loss_, 5) + " in step " + std::to_string(first_step_) + ", " +
+         fixed_point(last_loss_, 5) + " in step " + std::to_string(trainer_.steps_done());
 }
 
 void StepReports::add(const train::ValidationResult& result) {

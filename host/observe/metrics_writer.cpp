@@ -62,20 +62,19 @@ std::optional<int64_t> step_of(std::string_view line) {
 
 struct KeptLines {
   std::string text;       ///< lines up to the step, each with its newline
-  bool all_read = true;   ///< every line up to there was one of ours
+  bool all_ours = true;   ///< byte for byte what the file begins with
 };
 
 KeptLines lines_until(const std::filesystem::path& path, int64_t step) {
   KeptLines kept;
   std::ifstream file(path, std::ios::binary);
   for (std::string line; std::getline(file, line) && !file.eof();) {
+    const size_t size = line.size();
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
     const std::optional<int64_t> number = step_of(line);
     if (number && *number > step) break;
-    if (number)
-      kept.text += line + "\n";
-    else
-      kept.all_read = false;
+    if (number) kept.text += line + "\n";
+    kept.all_ours = kept.all_ours && number && line.size() == size;
   }
   return kept;
 }
@@ -147,18 +146,20 @@ void MetricsWriter::keep_until(int64_t step) {
   const KeptLines kept = step > 0 ? lines_until(path_, step) : KeptLines();
   struct stat info {};
   const bool something = fstat(fd_, &info) == 0 && info.st_size > 0;
-  if (something && (step == 0 || !kept.all_read)) {
-    const std::filesystem::path previous = path_.parent_path() / "metrics.previous.jsonl";
-    std::error_code error;
-    std::filesystem::rename(path_, previous, error);
-    if (error) throw cannot_write(previous, error.value());
-    log_warning((step == 0 ? "the metrics of an earlier run are kept as "
-                           : "the metrics hold lines that titan did not write; all of them are kept as ") +
-                previous.string());
-    ::close(fd_);
-    open();
+  if (!something || (step > 0 && kept.all_ours)) {
+    // Never empty on the way: a crash in between would lose what is kept.
+    if (::ftruncate(fd_, static_cast<off_t>(kept.text.size())) != 0) throw cannot_write(path_, errno);
+    return;
   }
-  if (::ftruncate(fd_, 0) != 0) throw cannot_write(path_, errno);
+  const std::filesystem::path previous = path_.parent_path() / "metrics.previous.jsonl";
+  std::error_code error;
+  std::filesystem::rename(path_, previous, error);
+  if (error) throw cannot_write(previous, error.value());
+  log_warning((step == 0 ? "the metrics of an earlier run are kept as "
+                         : "the metrics hold lines that titan did not write; all of them are kept as ") +
+              previous.string());
+  ::close(fd_);
+  open();
   if (!kept.text.empty()) write_line(kept.text);
 }
 
