@@ -149,8 +149,8 @@ class Loading {
       const auto it = by_name_.find(native);
       if (it != by_name_.end()) {
         targets_[it->second].sources.push_back(name);
-      } else if (name.find('/') != std::string::npos) {
-        // Names of stock weights have no slash: this is state of a converter that is not in use.
+      } else if (is_added_name(name)) {
+        // State of a converter that is not in use.
         report_.unused_added.push_back(name);
       } else if (!added_only_) {
         mismatches_.unexpected.push_back(describe_unexpected(name));

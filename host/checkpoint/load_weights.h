@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace titan::model {
@@ -35,6 +36,10 @@ struct LoadReport {
   /// State of converters ("<instance>/...") in the files that this model has no use for.
   std::vector<std::string> unused_added;
 };
+
+/// Whether a stored name is of state that a converter added ("<instance>/<fqn>.<name>"): names of
+/// stock parameters have no slash.
+inline bool is_added_name(std::string_view name) { return name.find('/') != std::string_view::npos; }
 
 /// Whether values may be rounded to the type that the model has.
 enum class TypeRule { kConvertFloats, kExact };

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "base/table.h"
+#include "config/common_options.h"
 #include "config/fields.h"
 #include "config/option_layer.h"
 #include "config/option_text.h"
@@ -29,25 +30,6 @@ std::string explain_option(const std::string& full_name, const OptionSchema& opt
   const bool flag = option.type == OptionType::kBool && !option.is_list;
   return text + "  option:   --" + full_name +
          (flag ? ", --" + full_name + "=false" : std::string("=VALUE")) + "\n";
-}
-
-/// Every converter takes these beside its own options.
-const std::vector<OptionSchema>& common_options() {
-  static const std::vector<OptionSchema> options = [] {
-    const auto list = [](const char* name, const char* help) {
-      OptionSchema option;
-      option.name = name;
-      option.type = OptionType::kString;
-      option.is_list = true;
-      option.default_value = OptionValue{true, {}};
-      option.help = help;
-      return option;
-    };
-    OptionSchema exclude = list("exclude", "modules to leave alone: globs over whole names, 'layers.*.attention.w[qk]'");
-    exclude.aliases = {"filter_fqns"};
-    return std::vector<OptionSchema>{list("include", "modules to convert: globs as for exclude; none: all of them"), exclude};
-  }();
-  return options;
 }
 
 void add_row(Table& table, const std::string& full_name, const OptionSchema& option,

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "config/common_options.h"
 #include "config/fields.h"
 
 namespace titan::config {
@@ -53,21 +54,15 @@ Json object(const std::string& description = {}) {
   return json;
 }
 
-Json names_json(const std::string& help) {
-  return Json{{"type", "array"}, {"items", {{"type", "string"}}}, {"description", help}};
-}
-
 /// The options of a converter, under their names and their other names.
 Json converter_json(const ConverterSchema& schema) {
   Json json = object(schema.summary);
   Json& properties = json["properties"];
-  for (const OptionSchema& option : schema.options) {
-    properties[option.name] = option_json(option, false);
-    for (const std::string& alias : option.aliases) properties[alias] = option_json(option, false);
-  }
-  properties["include"] = names_json("globs of modules to convert; none: all");
-  properties["exclude"] = names_json("globs of modules to leave alone");
-  properties["filter_fqns"] = names_json("another name of exclude");
+  for (const auto* options : {&schema.options, &common_options()})
+    for (const OptionSchema& option : *options) {
+      properties[option.name] = option_json(option, false);
+      for (const std::string& alias : option.aliases) properties[alias] = option_json(option, false);
+    }
   return json;
 }
 

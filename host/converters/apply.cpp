@@ -24,11 +24,6 @@ std::pair<model::Module*, size_t> owner_of(model::Module& module, const std::str
   throw internal_error("parameter '" + relative + "' was checked and is gone", module.fqn());
 }
 
-std::string full_name(const StockModel& model, const Record& record, const std::string& relative) {
-  const std::string& fqn = model[record.module].fqn;
-  return fqn.empty() ? relative : fqn + "." + relative;
-}
-
 at::Tensor meta_tensor(const TensorSpec& spec) {
   return at::empty(spec.shape, at::TensorOptions().dtype(spec.dtype).device(at::kMeta));
 }
@@ -59,8 +54,7 @@ std::shared_ptr<model::Parameter> laid_out_parameter(const StockModel& model, co
   const TensorSpec spec{record.layout.name, layout_shape(model, record, instance),
                         owner->parameters()[index].parameter->tensor.scalar_type(), {}};
   made->tensor = meta_tensor(spec).requires_grad_();
-  const std::string& fqn = model[record.module].fqn;
-  made->stored_as = instance + "/" + (fqn.empty() ? "" : fqn + ".") + record.layout.name;
+  made->stored_as = instance + "/" + model.name_of(record.module, record.layout.name);
   made->init_key = made->stored_as;
   return made;
 }
@@ -74,12 +68,11 @@ void apply_records(const StockModel& model, std::vector<Record>& records,
   std::map<const Record*, std::shared_ptr<model::Buffer>> buffers;
   std::map<const Record*, std::pair<model::Module*, size_t>> targets, sources;
   for (const Record& record : records) {
-    const std::string& fqn = model[record.module].fqn;
-    const std::string stored = instances[record.instance] + "/" + (fqn.empty() ? "" : fqn + ".") +
-                               record.tensor.name;
+    const std::string stored =
+        instances[record.instance] + "/" + model.name_of(record.module, record.tensor.name);
     model::InitRule init = record.tensor.init;
     if (init.kind == model::InitRule::Kind::kCopy)
-      init.source = (fqn.empty() ? "" : fqn + ".") + init.source;
+      init.source = model.name_of(record.module, init.source);
     if (record.kind == Record::Kind::kParameter) {
       auto parameter = std::make_shared<model::Parameter>();
       parameter->tensor = meta_tensor(record.tensor).requires_grad_();
@@ -140,14 +133,14 @@ void apply_records(const StockModel& model, std::vector<Record>& records,
     model::Module& module = *model[record.module].module;
     bool trained = true;
     for (const LayoutSpec::Part& part : record.layout.parts) {
-      if (moved.count(full_name(model, record, part.source))) continue;
+      if (moved.count(model.name_of(record.module, part.source))) continue;
       const auto [owner, index] = owner_of(module, part.source);
       trained = owner->parameters()[index].parameter->tensor.requires_grad();
-      moved[full_name(model, record, part.source)] = trained;
+      moved[model.name_of(record.module, part.source)] = trained;
       owner->detach_parameter(owner->parameters()[index].name);
     }
     for (const LayoutSpec::Part& part : record.layout.parts)
-      trained = trained && moved.at(full_name(model, record, part.source));
+      trained = trained && moved.at(model.name_of(record.module, part.source));
     parameters[&record]->tensor.set_requires_grad(trained);
     module.attach_parameter(instances[record.instance] + "/" + record.layout.name, parameters[&record]);
   }

@@ -15,10 +15,6 @@ std::string layout_place(const StockModel& model, const Record& record, const st
          record.layout.name + "'";
 }
 
-std::string full_name(const StockModel& model, size_t module, const std::string& relative) {
-  return (model[module].fqn.empty() ? "" : model[module].fqn + ".") + relative;
-}
-
 const StockParameter& source_of(const StockModel& model, const Record& record, const LayoutSpec::Part& part) {
   const auto& list = model[record.module].parameters;
   return *std::find_if(list.begin(), list.end(),
@@ -119,10 +115,10 @@ void check_layouts(const StockModel& model, const std::vector<Record>& records,
   std::map<size_t, size_t> replaced_by;  // module, instance
   for (const Record& record : records) {
     if (record.kind == Record::Kind::kReplace) replaced_by[record.module] = record.instance;
-    if (record.kind == Record::Kind::kFreeze) frozen[full_name(model, record.module, record.parameter)] = &record;
+    if (record.kind == Record::Kind::kFreeze) frozen[model.name_of(record.module, record.parameter)] = &record;
     if (record.kind == Record::Kind::kTie) {
-      tied[full_name(model, record.module, record.parameter)] = &record;
-      tied[full_name(model, record.other_module, record.other_parameter)] = &record;
+      tied[model.name_of(record.module, record.parameter)] = &record;
+      tied[model.name_of(record.other_module, record.other_parameter)] = &record;
     }
   }
   for (const Record& record : records) {
@@ -137,7 +133,7 @@ void check_layouts(const StockModel& model, const std::vector<Record>& records,
     const StockParameter& first = source_of(model, record, record.layout.parts.front());
     int64_t frozen_parts = 0;
     for (const LayoutSpec::Part& part : record.layout.parts) {
-      const std::string name = full_name(model, record.module, part.source);
+      const std::string name = model.name_of(record.module, part.source);
       uses[name].emplace_back(&record, &part);
       const StockParameter& source = source_of(model, record, part);
       if (source.dtype != first.dtype)

@@ -50,7 +50,6 @@ class Recorder {
  private:
   Record& add(Record::Kind kind, size_t module);
   void require_selected(Record::Kind kind, size_t module) const;
-  std::string stored_name(size_t module, const std::string& name) const;
   void add_tensor(Record::Kind kind, size_t module, TensorSpec spec);
   void require_parameter(size_t module, const std::string& name) const;
   void require_free_name(size_t module, const std::string& name) const;

@@ -1,34 +1,24 @@
 #include "converters/plan.h"
 
 #include <c10/core/ScalarType.h>
+#include <c10/util/accumulate.h>
 
 #include <map>
 #include <set>
 #include <utility>
 
+#include "converters/output_shape.h"
 #include "converters/selector.h"
 
 namespace titan::converters {
 namespace {
-
-int64_t numel_of(const std::vector<int64_t>& shape) {
-  int64_t count = 1;
-  for (const int64_t size : shape) count *= size;
-  return count;
-}
-
-std::string shape_of(const std::vector<int64_t>& shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
-}
 
 std::string action_text(const StockModel& stock, const Record& record) {
   const std::string verb(to_string(record.kind));
   switch (record.kind) {
     case Record::Kind::kParameter:
     case Record::Kind::kBuffer:
-      return verb + " " + record.tensor.name + " " + shape_of(record.tensor.shape);
+      return verb + " " + record.tensor.name + " " + shape_text(record.tensor.shape);
     case Record::Kind::kLayout: {
       std::string parts;
       for (const LayoutSpec::Part& part : record.layout.parts) parts += (parts.empty() ? "" : ", ") + part.source;
@@ -36,8 +26,7 @@ std::string action_text(const StockModel& stock, const Record& record) {
     }
     case Record::Kind::kFreeze: return verb + " " + record.parameter;
     case Record::Kind::kTie:
-      return verb + " " + record.parameter + " to " + stock[record.other_module].fqn + "." +
-             record.other_parameter;
+      return verb + " " + record.parameter + " to " + stock.name_of(record.other_module, record.other_parameter);
     case Record::Kind::kKeep: return record.reason;
     default: return verb;
   }
@@ -64,8 +53,6 @@ class SelectionReasons {
   std::vector<bool> chosen_, included_;
   std::vector<std::pair<std::string, std::vector<bool>>> excluded_;
 };
-
-bool changes_something(Record::Kind kind) { return kind != Record::Kind::kKeep; }
 
 /// Every module that is replaced, and everything below it, by instance.
 std::map<size_t, std::vector<bool>> replaced_subtrees(const StockModel& stock,
@@ -95,7 +82,7 @@ std::pair<std::string, const StockParameter*> declared(const StockModel& stock, 
                                                        const std::string& relative) {
   for (const StockParameter& parameter : stock[module].parameters)
     if (parameter.name == relative)
-      return {(stock[module].fqn.empty() ? "" : stock[module].fqn + ".") + relative, &parameter};
+      return {stock.name_of(module, relative), &parameter};
   return {relative, nullptr};
 }
 
@@ -116,7 +103,7 @@ void add_cost(const StockModel& stock, const Record& record, std::set<std::strin
     case Record::Kind::kObserve: ++totals.modules_observed; break;
     case Record::Kind::kKeep: ++totals.modules_kept; break;
     case Record::Kind::kParameter: {
-      const int64_t count = numel_of(record.tensor.shape);
+      const int64_t count = c10::multiply_integers(record.tensor.shape);
       const int64_t bytes = count * static_cast<int64_t>(c10::elementSize(record.tensor.dtype));
       totals.parameters_added += count;
       totals.weight_bytes += bytes;
@@ -127,7 +114,7 @@ void add_cost(const StockModel& stock, const Record& record, std::set<std::strin
     }
     case Record::Kind::kBuffer:
       ++totals.buffers_added;
-      totals.buffer_bytes += numel_of(record.tensor.shape) *
+      totals.buffer_bytes += c10::multiply_integers(record.tensor.shape) *
                              static_cast<int64_t>(c10::elementSize(record.tensor.dtype));
       break;
     case Record::Kind::kLayout: break;  // the same values in another place
@@ -135,7 +122,7 @@ void add_cost(const StockModel& stock, const Record& record, std::set<std::strin
     case Record::Kind::kTie: {
       const auto [fqn, parameter] = declared(stock, record.module, record.parameter);
       if (!parameter || !seen.insert(fqn).second) break;
-      const int64_t count = numel_of(parameter->shape);
+      const int64_t count = c10::multiply_integers(parameter->shape);
       const int64_t bytes = count * static_cast<int64_t>(c10::elementSize(parameter->dtype));
       totals.gradient_bytes -= bytes;
       totals.optimizer_bytes -= 2 * bytes;
@@ -156,7 +143,7 @@ int64_t linear_flops(const StockModel& stock, const std::vector<bool>& marks) {
   for (size_t i = 0; i < stock.size(); ++i)
     if (marks[i] && stock[i].kind == "linear")
       for (const StockParameter* parameter : own_parameters(stock[i]))
-        flops += 6 * numel_of(parameter->shape);
+        flops += 6 * c10::multiply_integers(parameter->shape);
   return flops;
 }
 
@@ -174,7 +161,7 @@ Plan make_plan(const StockModel& stock, const ModelConvertersContainer& containe
   for (size_t i = 0; i < stock.size(); ++i) {
     PlannedModule module{stock[i].fqn, stock[i].kind, 0, {}};
     for (const StockParameter* parameter : own_parameters(stock[i]))
-      module.own_parameters += numel_of(parameter->shape);
+      module.own_parameters += c10::multiply_integers(parameter->shape);
     plan.stock_parameters += module.own_parameters;
     plan.modules.push_back(std::move(module));
   }
@@ -185,7 +172,7 @@ Plan make_plan(const StockModel& stock, const ModelConvertersContainer& containe
   std::vector<std::set<std::string>> seen_by(plan.instances.size());
   for (const Record& record : records) {
     plan.modules[record.module].actions.push_back(
-        {record.instance, changes_something(record.kind), action_text(stock, record)});
+        {record.instance, record.kind != Record::Kind::kKeep, action_text(stock, record)});
     touched_kinds[record.instance].insert(stock[record.module].kind);
     recorded.emplace(record.instance, record.module);
     add_cost(stock, record, seen_by[record.instance], plan.totals[record.instance]);

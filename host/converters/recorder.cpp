@@ -101,13 +101,8 @@ void Recorder::require_free_name(size_t module, const std::string& name) const {
                           model_[module].kind,
                       where, "rename it in the converter");
   // On disk the module's name goes before: "b.c" of module "a" is "c" of module "a.b".
-  if (taken_.count(stored_name(module, name)))
-    throw usage_error("the tensor '" + stored_name(module, name) + "' is added twice", where, "add it once, or rename one");
-}
-
-std::string Recorder::stored_name(size_t module, const std::string& name) const {
-  const std::string& fqn = model_[module].fqn;
-  return fqn.empty() ? name : fqn + "." + name;
+  if (taken_.count(model_.name_of(module, name)))
+    throw usage_error("the tensor '" + model_.name_of(module, name) + "' is added twice", where, "add it once, or rename one");
 }
 
 void Recorder::add_tensor(Record::Kind kind, size_t module, TensorSpec spec) {
@@ -121,7 +116,7 @@ void Recorder::add_tensor(Record::Kind kind, size_t module, TensorSpec spec) {
     if (spec.init.kind == model::InitRule::Kind::kCopy) require_parameter(module, spec.init.source);
   }
   Record& record = add(kind, module);
-  taken_.insert(stored_name(module, spec.name));
+  taken_.insert(model_.name_of(module, spec.name));
   record.tensor = std::move(spec);
 }
 
@@ -153,7 +148,7 @@ void Recorder::layout(size_t module, LayoutSpec spec) {
     for (const LayoutSpec::Part& part : spec.parts) require_parameter(module, part.source);
   }
   Record& record = add(Record::Kind::kLayout, module);
-  taken_.insert(stored_name(module, spec.name));
+  taken_.insert(model_.name_of(module, spec.name));
   record.layout = std::move(spec);
 }
 

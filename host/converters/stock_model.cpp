@@ -54,6 +54,11 @@ bool StockModel::is_below(size_t below, size_t above) const {
   return false;
 }
 
+std::string StockModel::name_of(size_t module, const std::string& relative) const {
+  const std::string& fqn = modules_[module].fqn;
+  return fqn.empty() ? relative : fqn + "." + relative;
+}
+
 std::vector<std::string> StockModel::names() const {
   std::vector<std::string> names;
   for (const StockModule& module : modules_)

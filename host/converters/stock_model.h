@@ -40,6 +40,8 @@ class StockModel {
   int64_t find(std::string_view fqn) const;
   /// Whether `below` lies in the subtree of `above` (and is not `above` itself).
   bool is_below(size_t below, size_t above) const;
+  /// Full name of what is called `relative` in that module: "layers.0.attention" + "wq.weight".
+  std::string name_of(size_t module, const std::string& relative) const;
   std::vector<std::string> names() const;
 
  private:

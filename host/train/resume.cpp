@@ -47,11 +47,10 @@ void warn_of_differences(const checkpoint::Manifest& manifest, const RunRecord& 
   log_warning(text);
 }
 
-/// Names of stock parameters have no slash, those of what converters added have one.
 bool holds_adapter_alone(const std::filesystem::path& model_file) {
   const checkpoint::SafetensorsReader reader(model_file);
   return std::all_of(reader.tensors().begin(), reader.tensors().end(),
-                     [](const auto& entry) { return entry.name.find('/') != std::string::npos; });
+                     [](const auto& entry) { return checkpoint::is_added_name(entry.name); });
 }
 
 /// Values beyond the range of a narrow type would be written as infinity; this may be the only copy.

@@ -211,9 +211,8 @@ std::optional<ValidationResult> Trainer::validate_if_due(const std::function<boo
 checkpoint::Snapshot Trainer::snapshot(bool model_only) {
   checkpoint::Snapshot snapshot =
       take_snapshot(parts(), record_, options_.config.training.seed, model_only, options_.config.checkpoint.export_dtype);
-  // Names of stock parameters have no slash, those of what converters added have one.
   if (model_only && options_.config.checkpoint.adapter_only)
-    std::erase_if(snapshot.model, [](const auto& entry) { return entry.first.find('/') == std::string::npos; });
+    std::erase_if(snapshot.model, [](const auto& entry) { return !checkpoint::is_added_name(entry.first); });
   return snapshot;
 }
 

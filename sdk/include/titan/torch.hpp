@@ -8,20 +8,10 @@
 
 #include <string>
 
-#include "ext/torch_tensor.h"
+#include "cpp/torch_extension.hpp"
 #include "titan_sdk.hpp"
 
 namespace titan::sdk {
-
-/// The extension's table; throws TITAN_UNSUPPORTED on a host without it.
-inline const titan_torch_tensor& torch_extension() {
-  static const auto* table = static_cast<const titan_torch_tensor*>(
-      host().get_extension(TITAN_STR(TITAN_EXT_TORCH_TENSOR)));
-  if (!table)
-    throw Error(TITAN_UNSUPPORTED, "this host has no extension " TITAN_EXT_TORCH_TENSOR,
-                "use a newer titan");
-  return *table;
-}
 
 /// The same tensor, as torch sees it: a new reference. Autograd records what is done with it in a
 /// module whose gradients are Gradients::kTorch.

@@ -8,26 +8,15 @@
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
 #include <torch/csrc/inductor/aoti_torch/utils.h>
 
-#include "ext/torch_tensor.h"
+#include "cpp/torch_extension.hpp"
 #include "titan_sdk.hpp"
 
 namespace titan::sdk {
 
-namespace detail {
-inline const titan_torch_tensor& exact_extension() {
-  static const auto* table = static_cast<const titan_torch_tensor*>(
-      host().get_extension(TITAN_STR(TITAN_EXT_TORCH_TENSOR)));
-  if (!table)
-    throw Error(TITAN_UNSUPPORTED, "this host has no extension " TITAN_EXT_TORCH_TENSOR,
-                "use a newer titan");
-  return *table;
-}
-}  // namespace detail
-
 /// The same tensor: a new reference.
 inline at::Tensor to_aten(TensorRef tensor) {
   AtenTensorOpaque* handle = nullptr;
-  check(detail::exact_extension().to_handle(tensor.get(), &handle));
+  check(torch_extension().to_handle(tensor.get(), &handle));
   at::Tensor* owned = torch::aot_inductor::tensor_handle_to_tensor_pointer(handle);
   at::Tensor result = *owned;
   delete owned;
@@ -37,7 +26,7 @@ inline at::Tensor to_aten(TensorRef tensor) {
 /// The way back: an owned titan tensor over the same at::Tensor.
 inline Tensor from_aten(const at::Tensor& tensor) {
   titan_tensor* made = nullptr;
-  check(detail::exact_extension().from_handle(
+  check(torch_extension().from_handle(
       torch::aot_inductor::new_tensor_handle(at::Tensor(tensor)), &made));
   return Tensor(made);
 }
