@@ -5,6 +5,7 @@
 /// weights are the same, and a checkpoint goes on in a run without this plugin, Adam's moments too.
 #include <titan/torch.hpp>
 
+#include "swiglu.h"
 #include "titan_note.h"  // made from fused_projections.json
 
 namespace {
@@ -38,11 +39,11 @@ class FusedAttention final : public Impl {
     const int64_t batch = x.size(0), length = x.size(1);
     const auto qkv = torch::stable::view(linear(x, to_torch(call.get("wqkv"))),
                                          {batch, length, heads_ + 2 * kv_heads_, head_dim_});
-    const auto parts = split(qkv, {heads_, kv_heads_, kv_heads_}, 2);
+    // q and k lie side by side: one rotation for both.
+    const auto parts = split(qkv, {heads_ + kv_heads_, kv_heads_}, 2);
+    const auto rotated = split(torch_op("titan::apply_rope", "", parts[0], rope), {heads_, kv_heads_}, 2);
     const auto swap = [](const TorchTensor& t) { return torch::stable::transpose(t, 1, 2); };
-    const auto q = swap(torch_op("titan::apply_rope", "", parts[0], rope));
-    const auto k = swap(torch_op("titan::apply_rope", "", parts[1], rope));
-    const auto v = swap(parts[2]);
+    const auto q = swap(rotated[0]), k = swap(rotated[1]), v = swap(parts[1]);
     const auto mixed =
         torch_op("aten::scaled_dot_product_attention", "", q, k, v, /*mask*/ std::nullopt,
                  /*dropout*/ 0.0, /*causal*/ true, /*scale*/ std::nullopt, heads_ != kv_heads_);
@@ -54,19 +55,82 @@ class FusedAttention final : public Impl {
   int64_t heads_, kv_heads_, head_dim_;
 };
 
-/// y = w2(silu(w1 x) * w3 x).
+/// y = w2(silu(w1 x) * w3 x) with gradients of its own: of the activations only w13's product is kept.
 class FusedFeedForward final : public Impl {
  public:
-  explicit FusedFeedForward(int64_t hidden) : Impl(Gradients::kTorch), hidden_(hidden) {}
+  FusedFeedForward() : Impl(Gradients::kOwn) {}
 
   void forward(const Call& call) override {
-    const auto both = split(linear(to_torch(call.get("x")), to_torch(call.get("w13"))), {hidden_, hidden_}, -1);
-    const auto product = torch_op("aten::mul", "Tensor", torch_op("aten::silu", "", both[0]), both[1]);
-    call.set("y", from_torch(linear(product, to_torch(call.get("w2.weight")))));
+    const auto x = to_torch(call.get("x"));
+    const auto both = linear(x, to_torch(call.get("w13")));
+    call.set("y", from_torch(linear(product_of(both), to_torch(call.get("w2.weight")))));
+    call.save(call.get("x"));
+    call.save(from_torch(both).ref());
+  }
+
+  void backward(const Call& call) override {
+    const auto x = to_torch(call.saved(0)), both = to_torch(call.saved(1));
+    const auto grad_y = to_torch(call.grad_output());
+    auto grad_product = torch::stable::matmul(grad_y, to_torch(call.get("w2.weight")));
+    const auto [grad_both, product] = gradients_of(both, std::move(grad_product));
+    if (call.needs_grad("x"))
+      call.set_grad("x", from_torch(torch::stable::matmul(grad_both, to_torch(call.get("w13")))));
+    if (call.needs_grad("w13")) call.set_grad("w13", from_torch(outer(grad_both, x)));
+    if (call.needs_grad("w2.weight")) call.set_grad("w2.weight", from_torch(outer(grad_y, product)));
   }
 
  private:
-  int64_t hidden_;
+  /// The gradient of a weight: g [.., out], x [.., in] give [out, in].
+  static TorchTensor outer(const TorchTensor& g, const TorchTensor& x) {
+    const auto rows = [](const TorchTensor& t) { return torch::stable::reshape(t, {-1, t.size(-1)}); };
+    return torch::stable::matmul(torch::stable::transpose(rows(g), 0, 1), rows(x));
+  }
+  static bool in_one_pass(const TorchTensor& both) {
+    return both.is_cpu() && both.scalar_type() == torch::headeronly::ScalarType::Float && both.is_contiguous();
+  }
+  static std::vector<TorchTensor> halves(const TorchTensor& both) {
+    return split(both, {both.size(-1) / 2, both.size(-1) / 2}, -1);
+  }
+  /// Calls rows(begin, end) on torch's threads; `hidden` numbers a row.
+  template <class Rows>
+  static void for_rows(int64_t count, int64_t hidden, const Rows& rows) {
+    torch::stable::parallel_for(0, count, 1 + 32768 / (hidden + 1), rows);
+  }
+
+  static TorchTensor product_of(const TorchTensor& both) {
+    if (!in_one_pass(both)) {
+      const auto parts = halves(both);
+      return torch_op("aten::mul", "Tensor", torch_op("aten::silu", "", parts[0]), parts[1]);
+    }
+    auto shape = both.sizes().vec();
+    const int64_t hidden = shape.back() /= 2;
+    auto product = torch::stable::new_empty(both, shape);
+    const auto* from = static_cast<const float*>(both.data_ptr());
+    auto* to = static_cast<float*>(product.data_ptr());
+    for_rows(both.numel() / (2 * hidden), hidden,
+             [=](int64_t begin, int64_t end) { swiglu::forward(from, to, hidden, begin, end); });
+    return product;
+  }
+
+  /// The gradient of `both`, and the product again.
+  static std::pair<TorchTensor, TorchTensor> gradients_of(const TorchTensor& both, TorchTensor grad) {
+    if (!in_one_pass(both) || !in_one_pass(grad)) {
+      const auto parts = halves(both);
+      const auto silu = torch_op("aten::silu", "", parts[0]);
+      const auto grad_gate =
+          torch_op("aten::silu_backward", "", torch_op("aten::mul", "Tensor", grad, parts[1]), parts[0]);
+      const std::vector<TorchTensor> grads = {grad_gate, torch_op("aten::mul", "Tensor", grad, silu)};
+      return {torch_op("aten::cat", "", grads, int64_t{-1}), torch_op("aten::mul", "Tensor", silu, parts[1])};
+    }
+    const int64_t hidden = both.size(-1) / 2;
+    auto grad_both = torch::stable::empty_like(both);
+    const auto* from = static_cast<const float*>(both.data_ptr());
+    auto* values = static_cast<float*>(grad.data_ptr());
+    auto* to = static_cast<float*>(grad_both.data_ptr());
+    for_rows(both.numel() / (2 * hidden), hidden,
+             [=](int64_t begin, int64_t end) { swiglu::backward(from, values, to, hidden, begin, end); });
+    return {grad_both, grad};
+  }
 };
 
 class FusedProjections {
@@ -89,7 +153,7 @@ class FusedProjections {
     if (feed_forward_)
       for (const Module& module : model.modules(TITAN_KIND_FEED_FORWARD)) {
         module.concatenate("w13", 0, {"w1.weight", "w3.weight"});
-        module.replace(std::make_unique<FusedFeedForward>(number(module, "hidden_dim")));
+        module.replace(std::make_unique<FusedFeedForward>());
       }
   }
 

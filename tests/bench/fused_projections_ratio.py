@@ -1,0 +1,18 @@
+#!/usr/bin/env python3
+"""Tokens per second of the debug model: plain against the fused_projections example, in turns, as ratios.
+
+Small batches, where calls and passes over memory count: with --training.local_batch_size=4
+--training.seq_len=256 matrix products take nearly all of the time, and they are the same work in both.
+Options: --rounds N (9), --steps N (60), and overrides of the config.
+"""
+import sys
+from pathlib import Path
+
+from support import ratio
+
+PLUGIN = Path(ratio.PROGRAM).resolve().parents[1] / "plugins/examples/fused_projections"
+
+if __name__ == "__main__":
+    sys.argv[1:1] = ["--training.local_batch_size=1", "--training.seq_len=64"]
+    ratio.main(__doc__, "fused", ["--model.converters=fused_projections", f"--plugins.paths={PLUGIN}"],
+               rounds=9, steps=60)
