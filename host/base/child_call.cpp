@@ -182,7 +182,7 @@ ChildOutcome call_in_child(const std::function<std::string()>& function, std::ch
     // Its end decides, not that of the pipes: a process that it left behind may hold them open.
     ended = waitpid(child, &status, WNOHANG) == child;
   }
-  kill(-child, SIGKILL);
+  outcome.left_processes = kill(-child, SIGKILL) == 0 && ended;
   if (!ended) waitpid(child, &status, 0);
   if (answer_open) drain(answer.read_end, frame);
   if (output_open) drain(output.read_end, outcome.output);

@@ -20,6 +20,7 @@ struct ChildOutcome {
   std::string answer;  ///< what the function returned
   std::string output;  ///< the last 16 KiB that it wrote to stdout and stderr, as it was written
   std::chrono::milliseconds limit{0};
+  bool left_processes = false;  ///< it ended, but what it started had not; that was killed
 
   bool answered() const { return end == End::kAnswered; }
   /// "was killed by signal 11 (Segmentation fault)", "ended the process with status 0",

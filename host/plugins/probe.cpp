@@ -61,7 +61,7 @@ GateResult broken_child(const ChildOutcome& outcome) {
   const char* when = registering ? "in register_converters" : "while it was loaded";
   switch (outcome.end) {
     case ChildOutcome::End::kTimeout:
-      result.text = std::string("did not return within the time limit ") + when + " (it " + outcome.how() + ")";
+      result.text = std::string("hung ") + when + ": the trial process " + outcome.how() + " and was killed";
       result.hint = "report it to the plugin's author; if it only is slow to load, raise plugins.load_timeout_seconds";
       break;
     case ChildOutcome::End::kExited:
@@ -116,6 +116,9 @@ void probe_plugin(JudgedPlugin& judged, const titan_host& host, std::chrono::mil
     if (answer.contains("gate"))
       stopped = {static_cast<Gate>(answer.at("gate").get<int>()), Outcome::kRefused, answer.at("reason").get<std::string>(),
                  answer.at("hint").get<std::string>(), static_cast<Rule>(answer.at("rule").get<int>())};
+    else if (outcome.left_processes)
+      stopped = {Gate::kLoad, Outcome::kRefused, "starts a process while it is loaded, which outlives its loading",
+                 "start nothing in static constructors and register_converters", Rule::kNoExceptions};
   }
   const bool failed = stopped.outcome != Outcome::kLoadable;
   const auto behind = [&](Gate gate) { return !failed || stopped.gate > gate; };

@@ -40,6 +40,11 @@ titan_status refuse_registration(titan_registrar* registrar, RegistrationProblem
   return status;
 }
 
+RegistrationProblem other_thread_problem() {
+  return {TITAN_WRONG_STATE, "the registrar is used on another thread",
+          "register on the thread that called register_converters", Rule::kMainThread};
+}
+
 /// Whether the registrar may be used now; if not, the error is in the slot.
 titan_status check_registrar(titan_registrar* registrar) {
   if (registrar == nullptr)
@@ -50,10 +55,10 @@ titan_status check_registrar(titan_registrar* registrar) {
     return refuse_registration(
         nullptr, {TITAN_WRONG_STATE, "the registrar is used after register_converters returned",
                   "register everything before returning", Rule::kTransaction});
-  if (registrar->thread != std::this_thread::get_id())
-    return refuse_registration(
-        nullptr, {TITAN_WRONG_STATE, "the registrar is used on another thread",
-                  "register on the thread that called register_converters", Rule::kMainThread});
+  if (registrar->thread != std::this_thread::get_id()) {
+    registrar->used_elsewhere.store(true);
+    return refuse_registration(nullptr, other_thread_problem());
+  }
   return TITAN_OK;
 }
 
@@ -129,6 +134,9 @@ Registration::Registration() {
   registrar_->magic.store(kAlive);
 }
 
-void Registration::close() { registrar_->magic.store(kDead); }
+void Registration::close() {
+  registrar_->magic.store(kDead);
+  if (registrar_->used_elsewhere.load() && !registrar_->first_problem) registrar_->first_problem = other_thread_problem();
+}
 
 }  // namespace titan::plugins

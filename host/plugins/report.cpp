@@ -124,9 +124,11 @@ JudgedPlugin find_for_inspection(const Catalog& catalog, const std::string& what
     return Judge(options).judge(std::filesystem::absolute(what).lexically_normal());
   std::vector<std::string> names;
   for (const CatalogEntry& entry : catalog.entries()) {
-    if (entry.lists(what)) return entry.judged;
+    // Once more, under the options of an inspection.
+    const auto again = [&] { return Judge(options).judge(entry.judged.path); };
+    if (entry.lists(what)) return again();
     if (!entry.judged.description) continue;
-    if (entry.judged.description->name == what) return entry.judged;
+    if (entry.judged.description->name == what) return again();
     names.push_back(entry.judged.description->name);
     for (const auto& converter : entry.judged.description->converters)
       names.push_back(converter.name);

@@ -28,6 +28,7 @@ TEST(ChildCall, AnswersWithWhatTheFunctionReturnsAndWhatItWrote) {
       },
       20s);
   EXPECT_TRUE(outcome.answered()) << outcome.how();
+  EXPECT_FALSE(outcome.left_processes);
   EXPECT_EQ(outcome.answer, big);
   EXPECT_NE(outcome.output.find("to stdout"), std::string::npos);
   EXPECT_NE(outcome.output.find("to stderr"), std::string::npos);
@@ -76,6 +77,7 @@ TEST(ChildCall, AProcessLeftBehindNeitherDelaysNorSurvives) {
       },
       20s);
   ASSERT_TRUE(outcome.answered());
+  EXPECT_TRUE(outcome.left_processes);
   EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
   const pid_t left = std::stoi(outcome.answer);
   for (int tries = 0; tries < 20 && kill(left, 0) == 0; ++tries) usleep(10000);

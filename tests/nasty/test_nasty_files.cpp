@@ -89,6 +89,8 @@ std::map<std::string, Expected> fill_folder(const TempFolder& folder) {
   EXPECT_EQ(chmod(expect("open_to_all.so", kRefused, "is world-writable").c_str(), 0777), 0);
   for (const auto& [name, says] : std::map<std::string, std::string>{
            {"execstack", "asks for an executable stack"},
+           {"textrel", "has relocations in its code (TEXTREL)"},
+           {"needs_gone", "needs libgone.so, which was not found in RUNPATH"},
            {"links_torch", "links LibTorch (libtorch_cpu.so)"},
            {"cpp_torch",
             "needs the C++ interface of LibTorch (_ZNK2at6Tensor5numelEv) and has no note"},

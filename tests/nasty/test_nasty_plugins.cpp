@@ -73,7 +73,8 @@ INSTANTIATE_TEST_SUITE_P(
         LoadDefect{
             "undefined",
             "needs the symbol nobody_defines_this, which nothing in this process defines [T-33]"},
-        LoadDefect{"needs_gone", "needs libgone.so, which was not found [T-33]"}),
+        LoadDefect{"other_thread", "[T-29]"}, LoadDefect{"size_tail", "[T-7]"},
+        LoadDefect{"throws_wrapped", "register_converters failed (failed): out of cheese"}),
     [](const auto& info) { return std::string(info.param.file); });
 
 TEST(NastyPlugin, RegistrarUsedAfterReturnIsAnsweredNotFollowed) {

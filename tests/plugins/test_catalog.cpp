@@ -97,12 +97,19 @@ TEST(Catalog, NothingSearched) {
 TEST(Catalog, DuplicateNamesAreReportedAndRefusedWhenUsed) {
   TempFolder folder;
   copy_to(folder, TITAN_TEST_SO "/test_scale.so", "a.so");
-  copy_to(folder, TITAN_TEST_SO "/test_scale.so", "b.so");
+  const auto other = copy_to(folder, TITAN_TEST_SO "/test_scale.so", "b.so");
+  std::ofstream(other, std::ios::app) << "another build";  // behind the last segment: loads as before
+  copy_to(folder, TITAN_TEST_SO "/test_scale.so", "c.so");
   copy_to(folder, TITAN_TEST_SO "/test_cpp_layer.so");
   const Catalog catalog = scan(folder_only(folder));
   ASSERT_EQ(catalog.duplicates().size(), 2u);
   EXPECT_EQ(catalog.duplicates()[0].name, "scale");
   EXPECT_EQ(catalog.duplicates()[0].paths.size(), 2u);
+  // A copy does not conflict with what it is a copy of.
+  const CatalogEntry& copy = catalog.entries()[2];
+  EXPECT_EQ(copy.judged.path, folder / "c.so");
+  EXPECT_EQ(copy.judged.verdict.outcome, Outcome::kSkipped);
+  EXPECT_EQ(copy.judged.verdict.reason, "is a copy of " + (folder / "a.so").string());
   EXPECT_EQ(load_requested(catalog, {"nothing"}, {}, small_host()).size(), 1u);
   const Error error = thrown_by([&] { load_requested(catalog, {"scale"}, {}, small_host()); });
   const std::string what = error.what();
@@ -114,7 +121,7 @@ TEST(Catalog, DuplicateNamesAreReportedAndRefusedWhenUsed) {
 TEST(Catalog, AThousandFilesInLessThanASecond) {
   TempFolder folder;
   for (int i = 0; i < 1000; ++i)
-    copy_to(folder, TITAN_TEST_SO "/test_scale.so", "p" + std::to_string(i) + ".so");
+    std::ofstream(copy_to(folder, TITAN_TEST_SO "/test_scale.so", "p" + std::to_string(i) + ".so"), std::ios::app) << i;
   const auto start = std::chrono::steady_clock::now();
   const Catalog catalog = scan(folder_only(folder));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

@@ -4,7 +4,7 @@
 The table below must name every key that `titan config schema` knows; a key without a row, or a row whose
 change nobody can see, fails the test. So no key can be accepted and ignored.
 
-Usage: every_key_test.py TITAN_PROGRAM EXAMPLES_FOLDER CONTRACT_PLUGINS_FOLDER
+Usage: every_key_test.py TITAN_PROGRAM EXAMPLES_FOLDER CONTRACT_PLUGINS_FOLDER SLOW_PLUGINS_FOLDER
 """
 import array
 import json
@@ -21,7 +21,7 @@ from pathlib import Path
 import saved_steps
 import titan_run
 
-EXAMPLES = CONTRACT = None
+EXAMPLES = CONTRACT = SLOW = None
 
 ROPE = ["model.args.rope_theta=10", "model.args.rope_original_max_position_embeddings=16"]
 DECAY = ["training.steps=5", "lr_scheduler.warmup_steps=1"]
@@ -109,6 +109,10 @@ KEYS = {
     "checkpoint.async_mode": (SAVE, "async"),
     "plugins.paths": (["model.converters=soft_cap"], "{soft_cap}"),
     "plugins.policy": ([], "strict"),
+    "plugins.allow": (["model.converters=c_scale"], "lora"),
+    "plugins.deny": (["model.converters=c_scale"], "c_*"),
+    "plugins.sha256": (["model.converters=c_scale"], "c_scale=" + 64 * "0"),
+    "plugins.load_timeout_seconds": (["model.converters=nasty"], "1"),
 }
 # Plugins that every run finds but for the rows about finding them.
 NO_PLUGINS = {"plugins.paths"}
@@ -143,6 +147,8 @@ class EveryKey(unittest.TestCase):
             for name in ("c_scale", "lora"):
                 shutil.copy(EXAMPLES / name / f"{name}.so", plugins[0])
             shutil.copy(CONTRACT / "contract_misbehave.so", plugins[0])
+            if key == "plugins.load_timeout_seconds":
+                shutil.copy(SLOW / "constructor_slow.so", plugins[0])  # takes two seconds
             if key == "plugins.policy":
                 (plugins[0] / "c_scale.so").chmod(0o664)
                 options = ["model.converters=c_scale", *options]
@@ -217,10 +223,11 @@ class EveryKey(unittest.TestCase):
                 with self.subTest(key=key):
                     self.assertNotEqual(before, after)
                     # The run that is changed must itself be one that works, but where a verdict is what changes.
-                    if key not in ("training.on_nonfinite", "training.max_skipped_steps", "plugins.paths"):
+                    if key not in ("training.on_nonfinite", "training.max_skipped_steps", "plugins.paths",
+                                   "plugins.load_timeout_seconds"):
                         self.assertEqual(before[0], 0, before[1])
 
 
 if __name__ == "__main__":
-    titan_run.PROGRAM, EXAMPLES, CONTRACT = map(Path, sys.argv[1:4])
+    titan_run.PROGRAM, EXAMPLES, CONTRACT, SLOW = map(Path, sys.argv[1:5])
     unittest.main(argv=sys.argv[:1])

@@ -95,14 +95,10 @@ class Hook {
 };
 
 namespace detail {
-template <class T, class = void>
-struct has_after_init : std::false_type {};
-template <class T>
-struct has_after_init<T, std::void_t<decltype(&T::after_init)>> : std::true_type {};
-template <class T, class = void>
-struct has_step_hook : std::false_type {};
-template <class T>
-struct has_step_hook<T, std::void_t<decltype(&T::post_optimizer_hook)>> : std::true_type {};
+template <class T, class = void> struct has_after_init : std::false_type {};
+template <class T> struct has_after_init<T, std::void_t<decltype(&T::after_init)>> : std::true_type {};
+template <class T, class = void> struct has_step_hook : std::false_type {};
+template <class T> struct has_step_hook<T, std::void_t<decltype(&T::post_optimizer_hook)>> : std::true_type {};
 }  // namespace detail
 
 /// Describes class T as a converter. `name` must outlive the process: pass a literal.
@@ -128,23 +124,27 @@ titan_converter converter(std::string_view name) noexcept {
   return table;
 }
 
-inline titan_status register_all(const titan_host* table, titan_registrar* registrar,
-                                 const void* note, uint64_t note_size,
-                                 std::initializer_list<titan_converter> converters) noexcept {
+/// `converters()` gives a container of titan_converter; what it throws becomes a status, too.
+template <class Converters>
+titan_status register_all(const titan_host* table, titan_registrar* registrar, const void* note,
+                          uint64_t note_size, const Converters& converters) noexcept {
   host_pointer() = table;
   return guard([&] {
     check(host().registrar_note(registrar, note, note_size));
-    for (const titan_converter& entry : converters)
+    for (const titan_converter& entry : converters())
       check(host().registrar_converter(registrar, &entry));
   });
+}
+inline titan_status register_all(const titan_host* table, titan_registrar* to, const void* note, uint64_t size,
+                                 std::initializer_list<titan_converter> list) noexcept {
+  return register_all(table, to, note, size, [&] { return list; });
 }
 
 }  // namespace titan::sdk
 
 /// Defines the plugin's entry. Goes after TITAN_NOTE(...) or #include <titan_note.h>.
 #define TITAN_CONVERTERS(...)                                                           \
-  extern "C" TITAN_EXPORT titan_status register_converters(const titan_host* host,      \
-                                                           titan_registrar* registrar) { \
-    return ::titan::sdk::register_all(host, registrar, TITAN_NOTE_JSON, TITAN_NOTE_SIZE, \
-                                      {__VA_ARGS__});                                    \
+  extern "C" TITAN_EXPORT titan_status register_converters(const titan_host* host, titan_registrar* to) { \
+    return ::titan::sdk::register_all(host, to, TITAN_NOTE_JSON, TITAN_NOTE_SIZE,       \
+                                      [] { return std::vector<titan_converter>{__VA_ARGS__}; }); \
   }
