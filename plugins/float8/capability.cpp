@@ -1,55 +1,70 @@
 #include "capability.h"
 
 #include <titan/cpp/error.hpp>
+#include <vector>
 
 namespace float8 {
 namespace {
 
-/// What a recipe needs of the device, by compute capability. A row holds for all capabilities from
-/// its own up to that of the next row. cuBLASLt gained tensorwise fp8 for Ada and Hopper in 12.1
-/// and for Blackwell in 12.8.
+/// What a recipe needs of the device: a range of compute capabilities (10 * major + minor) and the oldest
+/// cublasLtGetVersion(). Sources: the table of scale modes in the cuBLAS manual, cublasLt.h 13.1. cuBLASLt
+/// gained tensorwise fp8 for Ada and Hopper in 12.1, for Blackwell in 12.8; vectors and blocks of float32
+/// scales in 12.9, for compute capability 9.0 alone; blocks of 32 with e8m0 scales in 12.8, where 12.x has
+/// no layouts for backward. Rowwise scales that are powers of two need no mode of their own: a product with
+/// scale 1 is multiplied by them afterwards, with the same bits.
 struct Support {
-  Recipe recipe;
-  int32_t capability;  ///< 10 * major + minor
-  int32_t cublaslt;    ///< oldest cublasLtGetVersion()
+  int32_t from, to;  ///< inclusive
+  int32_t cublaslt;
 };
-constexpr Support kSupport[] = {
-    {Recipe::kTensorwise, 89, 120100},
-    {Recipe::kTensorwise, 90, 120100},
-    {Recipe::kTensorwise, 100, 120800},
-};
+constexpr int32_t kNewest = 9999;
+
+const std::vector<Support>& support_of(Recipe recipe) {
+  static const std::vector<Support> any = {{89, 99, 120100}, {100, kNewest, 120800}};
+  static const std::vector<Support> rowwise = {{89, 89, 120100}, {90, 99, 120900}, {100, kNewest, 120800}};
+  static const std::vector<Support> blocks = {{90, 99, 120900}};
+  static const std::vector<Support> mx = {{100, 119, 120800}};
+  switch (recipe) {
+    case Recipe::kTensorwise:
+    case Recipe::kDelayed: return any;
+    case Recipe::kRowwise:
+    case Recipe::kRowwiseWithGwHp: return rowwise;
+    case Recipe::kBlockwise: return blocks;
+    case Recipe::kMxfp8: return mx;
+  }
+  return any;
+}
 
 const Support* find_support(Recipe recipe, int32_t capability) {
-  const Support* found = nullptr;
-  for (const Support& row : kSupport)
-    if (row.recipe == recipe && row.capability <= capability) found = &row;
-  return found;
+  for (const Support& row : support_of(recipe))
+    if (row.from <= capability && capability <= row.to) return &row;
+  return nullptr;
 }
 
 std::string capability_text(int32_t major, int32_t minor) {
   return std::to_string(major) + "." + std::to_string(minor);
 }
 
+/// "8.9 or newer", "9.0", "10.0 to 11.9".
 std::string needed_capability(Recipe recipe) {
-  for (const Support& row : kSupport)
-    if (row.recipe == recipe) return capability_text(row.capability / 10, row.capability % 10);
-  return "";
+  const auto& rows = support_of(recipe);
+  const auto text = [](int32_t capability) { return capability_text(capability / 10, capability % 10); };
+  if (rows.back().to == kNewest) return text(rows.front().from) + " or newer";
+  if (rows.front().from == 90) return text(90);
+  return text(rows.front().from) + " to " + text(rows.back().to);
+}
+
+/// Recipes that each kind of device can run, for the hint of a refusal: "tensorwise, delayed".
+std::string recipes_for(int32_t capability) {
+  std::string text;
+  for (const Recipe recipe : all_recipes())
+    if (find_support(recipe, capability) && has_device_code(recipe))
+      text += (text.empty() ? "" : ", ") + std::string(recipe_name(recipe));
+  return text;
 }
 
 }  // namespace
 
-std::optional<Recipe> find_recipe(std::string_view name) {
-  if (name == "tensorwise") return Recipe::kTensorwise;
-  return std::nullopt;
-}
-
-std::string_view recipe_name(Recipe recipe) {
-  switch (recipe) {
-    case Recipe::kTensorwise:
-      return "tensorwise";
-  }
-  return "";
-}
+bool has_device_code(Recipe recipe) { return recipe == Recipe::kTensorwise; }
 
 std::string cublaslt_version_text(int64_t version) {
   return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
@@ -66,18 +81,23 @@ std::optional<Refusal> check_device(const titan_device_info& device, Recipe reci
                    "set training.device=cpu to emulate, or float8.emulate=false to use the GPU"};
   }
   const std::string needed = needed_capability(recipe);
+  const std::string title = "float8 recipe " + std::string(recipe_name(recipe));
   const std::string emulate_hint = "set float8.emulate=true (--float8.emulate=true) to run on the CPU";
   if (!cuda)
-    return Refusal{"float8 needs a GPU of compute capability " + needed + " or newer; this run is on " + name,
-                   emulate_hint};
+    return Refusal{"float8 needs a GPU of compute capability " + needed + "; this run is on " + name, emulate_hint};
   const int32_t capability = 10 * device.capability_major + device.capability_minor;
   const Support* support = find_support(recipe, capability);
+  const std::string others = recipes_for(capability);
+  const std::string other_hint =
+      (others.empty() ? "leave float8 out of model.converters on this GPU" : "choose another recipe for this GPU (" + others + ")") +
+      ", or set training.device=cpu and float8.emulate=true to try its numbers on the CPU";
   if (!support)
-    return Refusal{"float8 recipe " + std::string(recipe_name(recipe)) + " needs compute capability " + needed +
-                       " or newer; " + name + " has " +
-                       capability_text(device.capability_major, device.capability_minor),
-                   "leave float8 out of model.converters on this GPU, or set training.device=cpu and "
-                   "float8.emulate=true to try its numbers on the CPU"};
+    return Refusal{title + " needs compute capability " + needed + "; " + name + " has " +
+                       capability_text(device.capability_major, device.capability_minor) +
+                       (recipe == Recipe::kMxfp8 && capability >= 120 ? " (cuBLASLt has no layouts for backward there)" : ""),
+                   other_hint};
+  if (!has_device_code(recipe))
+    return Refusal{title + " has no device code in this version of the plugin: on a GPU it cannot run yet", other_hint};
   if (!built_with_cuda)
     return Refusal{"this float8.so was built without CUDA and cannot use " + name,
                    "build titan where nvcc is found (TITAN_CUDA=ON), or set training.device=cpu and "

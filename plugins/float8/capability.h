@@ -5,15 +5,10 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
+
+#include "recipe.h"
 
 namespace float8 {
-
-enum class Recipe { kTensorwise };
-
-/// The recipe of that name, or nullopt.
-std::optional<Recipe> find_recipe(std::string_view name);
-std::string_view recipe_name(Recipe recipe);
 
 /// Why a run is refused and how to cure it.
 struct Refusal {
@@ -25,6 +20,9 @@ struct Refusal {
 /// can run. `built_with_cuda`: whether this build carries device code.
 std::optional<Refusal> check_device(const titan_device_info& device, Recipe recipe, bool emulate,
                                     bool built_with_cuda);
+
+/// Whether the device backend computes it.
+bool has_device_code(Recipe recipe);
 
 /// 130100 as "13.1.0".
 std::string cublaslt_version_text(int64_t version);

@@ -5,41 +5,28 @@
 
 #include "capability.h"
 #include "linear.h"
+#include "options.h"
 #include "titan_note.h"
 
 namespace float8 {
 namespace {
 
-/// fp8 tensor cores take rows of 16 bytes, and every dimension of a weight is a row in one of the
-/// three products.
-constexpr int64_t kMultiple = 16;
-
-std::shared_ptr<Backend> choose_backend(const titan::sdk::Create& create) {
-  const auto name = create.option<std::string>("recipe");
-  const std::optional<Recipe> recipe = find_recipe(name);
-  if (!recipe)
-    throw titan::sdk::Error(TITAN_INVALID_ARGUMENT, "float8 has no recipe '" + name + "'", "use tensorwise");
-  const bool emulate = create.option<bool>("emulate");
-  if (const auto refusal = check_device(create.device(), *recipe, emulate, built_with_cuda()))
+std::shared_ptr<Backend> choose_backend(const titan::sdk::Create& create, const Options& options) {
+  if (const auto refusal = check_device(create.device(), options.recipe, options.emulate, built_with_cuda()))
     throw titan::sdk::Error(TITAN_UNSUPPORTED, refusal->message, refusal->hint);
-  if (emulate) return make_emulate_backend();
+  if (options.emulate) return make_emulate_backend(options.plan);
+  if (options.pad_inner_dim)
+    throw titan::sdk::Error(TITAN_UNSUPPORTED, "pad_inner_dim is not among what the device backend computes",
+                            "take it out: layers that do not fit stay in high precision");
   return make_cuda_backend(create.device().capability_major);
-}
-
-/// Why a layer cannot be converted; empty if it can.
-std::string reason_to_keep(const titan::sdk::Module& module) {
-  for (const char* name : {"in_features", "out_features"}) {
-    const auto size = static_cast<int64_t>(module.attribute(name));
-    if (size % kMultiple != 0)
-      return std::string(name) + " " + std::to_string(size) + " is not a multiple of " +
-             std::to_string(kMultiple) + ": stays in high precision";
-  }
-  return {};
 }
 
 class Float8 {
  public:
-  explicit Float8(const titan::sdk::Create& create) : instance_(create.instance()), backend_(choose_backend(create)) {}
+  explicit Float8(const titan::sdk::Create& create) : instance_(create.instance()), options_(read_options(create)) {
+    linear_ = std::make_shared<const LinearOptions>(
+        LinearOptions{choose_backend(create, options_), options_.plan, options_.delayed, options_.metrics_freq});
+  }
 
   void convert(const titan::sdk::Model& model) {
     int64_t converted = 0;
@@ -47,7 +34,8 @@ class Float8 {
     for (const titan::sdk::Module& module : model.modules(TITAN_KIND_LINEAR)) {
       const std::string reason = reason_to_keep(module);
       if (reason.empty()) {
-        module.replace(std::make_unique<Float8Linear>(backend_));
+        module.replace(std::make_unique<Float8Linear>(linear_));
+        if (options_.delayed) add_delayed_state(module, *options_.delayed);
         ++converted;
         continue;
       }
@@ -57,13 +45,43 @@ class Float8 {
     if (converted == 0)
       throw titan::sdk::Error(
           TITAN_INVALID_ARGUMENT, "converter '" + instance_ + "' found no linear layer that it can convert" + kept,
-          "choose linear layers whose dimensions are multiples of 16 with " + instance_ + ".include and " +
-              instance_ + ".exclude, or take it out of model.converters");
+          "choose linear layers whose dimensions are multiples of " + std::to_string(size_multiple(options_.recipe)) + " with " +
+              instance_ + ".include and " + instance_ + ".exclude, or take it out of model.converters");
+  }
+
+  void post_optimizer_hook(const titan::sdk::Hook& hook) const {
+    if (options_.delayed && hook.info().reason == TITAN_HOOK_STEP)
+      update_delayed_states(hook, *options_.delayed, options_.plan.dx.left.format);
   }
 
  private:
+  /// Why a layer is not converted; empty if it is.
+  std::string reason_to_keep(const titan::sdk::Module& module) const {
+    const std::string fqn = module.fqn();
+    for (const std::string& filter : options_.filter_fqns)
+      if (fqn.find(filter) != std::string::npos) return "its name contains '" + filter + "' (filter_fqns)";
+    const auto in = static_cast<int64_t>(module.attribute("in_features"));
+    const auto out = static_cast<int64_t>(module.attribute("out_features"));
+    // Every dimension of a weight is a row of bytes in one of the three products.
+    const int64_t multiple = size_multiple(options_.recipe);
+    const auto misfit = [&](const char* name, int64_t size) {
+      return std::string(name) + " " + std::to_string(size) + " is not a multiple of " + std::to_string(multiple);
+    };
+    std::string reason;
+    if (in % multiple != 0 && !options_.pad_inner_dim) reason = misfit("in_features", in);
+    if (out % multiple != 0) reason = misfit("out_features", out);
+    if (!reason.empty()) {
+      if (options_.strict)
+        throw titan::sdk::Error(TITAN_INVALID_ARGUMENT, fqn + ": " + reason + ", and strict allows no layer to stay",
+                                "leave it out with " + instance_ + ".exclude or filter_fqns, or set strict to false");
+      return reason + ": stays in high precision";
+    }
+    return options_.auto_filter_small_kn ? auto_filter(options_.recipe, in, out) : std::string();
+  }
+
   std::string instance_;
-  std::shared_ptr<Backend> backend_;
+  Options options_;
+  std::shared_ptr<const LinearOptions> linear_;
 };
 
 }  // namespace

@@ -37,6 +37,24 @@ TITAN_HD void emulate_loop(const T* x, int64_t n, float scale, float* out) {
     out[i] = round_to_format<F>(multiply(load_float(x[i]), scale)) / scale;
 }
 
+template <class T>
+TITAN_HD void amax_columns_loop(const T* x, int64_t n, uint32_t* largest) {
+  for (int64_t i = 0; i < n; ++i) {
+    const uint32_t bits = bits_of(load_float(x[i])) & 0x7fffffffU;
+    largest[i] = bits > largest[i] ? bits : largest[i];
+  }
+}
+
+template <Format F, class T>
+TITAN_HD void cast_columns_loop(const T* x, int64_t n, const float* scales, uint8_t* out) {
+  for (int64_t i = 0; i < n; ++i) out[i] = encode<F>(multiply(load_float(x[i]), scales[i]));
+}
+
+template <Format F, class T>
+TITAN_HD void emulate_columns_loop(const T* x, int64_t n, const float* scales, float* out) {
+  for (int64_t i = 0; i < n; ++i) out[i] = round_to_format<F>(multiply(load_float(x[i]), scales[i])) / scales[i];
+}
+
 template <Format F>
 TITAN_HD void dequantize_loop(const uint8_t* x, int64_t n, float scale, float* out) {
   for (int64_t i = 0; i < n; ++i) out[i] = decode<F>(x[i]) / scale;
@@ -56,6 +74,18 @@ TITAN_HD void dequantize_loop(const uint8_t* x, int64_t n, float scale, float* o
     ATTRIBUTE static void emulate(const T* x, int64_t n, float scale, float* out) {                  \
       emulate_loop<F>(x, n, scale, out);                                                             \
     }                                                                                                \
+    template <class T>                                                                               \
+    ATTRIBUTE static void amax_columns(const T* x, int64_t n, uint32_t* largest) {                   \
+      amax_columns_loop(x, n, largest);                                                              \
+    }                                                                                                \
+    template <Format F, class T>                                                                     \
+    ATTRIBUTE static void cast_columns(const T* x, int64_t n, const float* scales, uint8_t* out) {   \
+      cast_columns_loop<F>(x, n, scales, out);                                                       \
+    }                                                                                                \
+    template <Format F, class T>                                                                     \
+    ATTRIBUTE static void emulate_columns(const T* x, int64_t n, const float* scales, float* out) {  \
+      emulate_columns_loop<F>(x, n, scales, out);                                                    \
+    }                                                                                                \
     template <Format F>                                                                              \
     ATTRIBUTE static void dequantize(const uint8_t* x, int64_t n, float scale, float* out) {         \
       dequantize_loop<F>(x, n, scale, out);                                                          \
@@ -68,6 +98,12 @@ TITAN_HD void dequantize_loop(const uint8_t* x, int64_t n, float scale, float* o
         {cast<Format::kE4M3, uint16_t>, cast<Format::kE5M2, uint16_t>},                              \
         {emulate<Format::kE4M3, float>, emulate<Format::kE5M2, float>},                              \
         {emulate<Format::kE4M3, uint16_t>, emulate<Format::kE5M2, uint16_t>},                        \
+        amax_columns<float>,                                                                         \
+        amax_columns<uint16_t>,                                                                      \
+        {cast_columns<Format::kE4M3, float>, cast_columns<Format::kE5M2, float>},                    \
+        {cast_columns<Format::kE4M3, uint16_t>, cast_columns<Format::kE5M2, uint16_t>},              \
+        {emulate_columns<Format::kE4M3, float>, emulate_columns<Format::kE5M2, float>},              \
+        {emulate_columns<Format::kE4M3, uint16_t>, emulate_columns<Format::kE5M2, uint16_t>},        \
         {dequantize<Format::kE4M3>, dequantize<Format::kE5M2>},                                      \
     };                                                                                               \
   };
@@ -121,8 +157,37 @@ void CpuQuantizer::emulate(const void* x, InputType type, int64_t n, float scale
     emulate_bf16[index](static_cast<const uint16_t*>(x), n, scale, out);
 }
 
-float scale_of(float amax, Format format) {
-  return format == Format::kE4M3 ? scale_of<Format::kE4M3>(amax) : scale_of<Format::kE5M2>(amax);
+void CpuQuantizer::amax_columns(const void* x, InputType type, int64_t n, uint32_t* largest) const {
+  if (type == InputType::kFloat32)
+    amax_columns_f32(static_cast<const float*>(x), n, largest);
+  else
+    amax_columns_bf16(static_cast<const uint16_t*>(x), n, largest);
+}
+
+void CpuQuantizer::cast_columns(const void* x, InputType type, int64_t n, const float* scales, Format format,
+                                uint8_t* out) const {
+  const auto index = static_cast<size_t>(format);
+  if (type == InputType::kFloat32)
+    cast_columns_f32[index](static_cast<const float*>(x), n, scales, out);
+  else
+    cast_columns_bf16[index](static_cast<const uint16_t*>(x), n, scales, out);
+}
+
+void CpuQuantizer::emulate_columns(const void* x, InputType type, int64_t n, const float* scales, Format format,
+                                   float* out) const {
+  const auto index = static_cast<size_t>(format);
+  if (type == InputType::kFloat32)
+    emulate_columns_f32[index](static_cast<const float*>(x), n, scales, out);
+  else
+    emulate_columns_bf16[index](static_cast<const uint16_t*>(x), n, scales, out);
+}
+
+float scale_of(float amax, Format format, ScaleRule rule) {
+  const bool e4m3 = format == Format::kE4M3;
+  if (rule == ScaleRule::kRoundUpE8M0)
+    return scale_of_e8m0(e4m3 ? e8m0_of<Format::kE4M3>(amax) : e8m0_of<Format::kE5M2>(amax));
+  const float exact = e4m3 ? scale_of<Format::kE4M3>(amax) : scale_of<Format::kE5M2>(amax);
+  return rule == ScaleRule::kPowerOfTwo ? power_of_two_below(exact) : exact;
 }
 
 }  // namespace float8

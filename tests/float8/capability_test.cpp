@@ -57,7 +57,43 @@ TEST(Capability, Table) {
   }
 }
 
+/// What each recipe meets on each kind of GPU, with the newest cuBLASLt: "" runs, else what is said.
+TEST(Capability, EveryRecipeOnEveryArchitecture) {
+  const int32_t capabilities[] = {80, 86, 89, 90, 100, 120};
+  const char* kOld = "needs compute capability 8.9 or newer";
+  const char* kNone = "has no device code";
+  const struct {
+    Recipe recipe;
+    const char* says[6];
+  } rows[] = {
+      {Recipe::kTensorwise, {kOld, kOld, "", "", "", ""}},
+      {Recipe::kDelayed, {kOld, kOld, kNone, kNone, kNone, kNone}},
+      {Recipe::kRowwise, {kOld, kOld, kNone, kNone, kNone, kNone}},
+      {Recipe::kRowwiseWithGwHp, {kOld, kOld, kNone, kNone, kNone, kNone}},
+      {Recipe::kBlockwise,
+       {"needs compute capability 9.0; ", "needs compute capability 9.0; ", "needs compute capability 9.0; ", kNone,
+        "needs compute capability 9.0; ", "needs compute capability 9.0; "}},
+      {Recipe::kMxfp8,
+       {"needs compute capability 10.0 to 11.9", "needs compute capability 10.0 to 11.9", "needs compute capability 10.0 to 11.9",
+        "needs compute capability 10.0 to 11.9", kNone, "no layouts for backward"}},
+  };
+  for (const auto& row : rows)
+    for (size_t i = 0; i < std::size(capabilities); ++i) {
+      const auto refusal = check_device(device("GPU", TITAN_CUDA, capabilities[i] / 10, capabilities[i] % 10, 130100), row.recipe,
+                                        /*emulate=*/false, /*built_with_cuda=*/true);
+      const std::string where = std::string(recipe_name(row.recipe)) + " on " + std::to_string(capabilities[i]);
+      ASSERT_EQ(refusal.has_value(), row.says[i][0] != 0) << where;
+      if (!refusal) continue;
+      EXPECT_NE(refusal->message.find(row.says[i]), std::string::npos) << where << ": " << refusal->message;
+      EXPECT_NE(refusal->message.find(recipe_name(row.recipe)), std::string::npos) << refusal->message;
+      EXPECT_NE(refusal->hint.find("float8.emulate=true"), std::string::npos) << refusal->hint;
+    }
+  for (const Recipe recipe : all_recipes())
+    EXPECT_FALSE(check_device(device("CPU", TITAN_CPU, 0, 0, 0), recipe, /*emulate=*/true, /*built_with_cuda=*/false));
+}
+
 TEST(Capability, RecipesAreFoundByName) {
+  for (const Recipe recipe : all_recipes()) EXPECT_EQ(find_recipe(recipe_name(recipe)), recipe);
   EXPECT_EQ(find_recipe("tensorwise"), Recipe::kTensorwise);
   EXPECT_EQ(find_recipe("rowwis"), std::nullopt);
   EXPECT_EQ(recipe_name(Recipe::kTensorwise), "tensorwise");

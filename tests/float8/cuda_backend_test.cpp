@@ -46,8 +46,8 @@ TEST_F(CudaBackendTest, EqualsTheEmulatedLayer) {
           const Matrix x = random_matrix(tokens, in, type, 1.0F), w = random_matrix(out, in, type, 0.05F);
           const Matrix grad = random_matrix(tokens, out, type, 1e-4F);
           const Forward got = backend->forward(x, w, nullptr), expected = emulated->forward(x, w, nullptr);
-          const Backward got_grads = backend->backward(grad, x, w, got.amax, true, true, nullptr);
-          const Backward expected_grads = emulated->backward(grad, x, w, expected.amax, true, true, nullptr);
+          const Backward got_grads = backend->backward(grad, x, w, got.kept, true, true, nullptr);
+          const Backward expected_grads = emulated->backward(grad, x, w, expected.kept, true, true, nullptr);
           const double tolerance = type == ScalarType::Float ? 2e-6 : 0x1p-8;
           const std::string where = std::to_string(tokens) + " x " + std::to_string(in) + " to " + std::to_string(out);
           EXPECT_LE(relative_error(values_of(got.y), values_of(expected.y)), tolerance) << where;
@@ -65,7 +65,7 @@ TEST_F(CudaBackendTest, ReferenceLinearCases) {
     if (name.rfind("tensorwise/", 0) != 0) continue;
     const Matrix x = make_matrix(file[name + "/x"]), w = make_matrix(file[name + "/w"]);
     const Forward forward = backend->forward(x, w, nullptr);
-    const Backward grads = backend->backward(make_matrix(file[name + "/grad_output"]), x, w, forward.amax, true, true, nullptr);
+    const Backward grads = backend->backward(make_matrix(file[name + "/grad_output"]), x, w, forward.kept, true, true, nullptr);
     const double tolerance = name.find("/bf16/") != std::string::npos ? 0x1p-7 : 2e-5;
     EXPECT_LE(relative_error(values_of(forward.y), file[name + "/ref64/y_nobias"].as_double()), tolerance) << name;
     EXPECT_LE(relative_error(values_of(*grads.x), file[name + "/grad_input"].as_double()), tolerance) << name;
@@ -77,7 +77,7 @@ TEST_F(CudaBackendTest, AsksForTheRightProducts) {
   const Matrix x = random_matrix(17, 32, ScalarType::BFloat16, 1), w = random_matrix(48, 32, ScalarType::BFloat16, 1);
   const Matrix grad = random_matrix(17, 48, ScalarType::BFloat16, 1);
   const Forward forward = backend->forward(x, w, nullptr);
-  backend->backward(grad, x, w, forward.amax, true, true, nullptr);
+  backend->backward(grad, x, w, forward.kept, true, true, nullptr);
   const auto& products = fake_cublaslt().products;
   ASSERT_EQ(products.size(), 3u);
   const auto expect = [](const FakeProduct& got, int64_t m, int64_t n, int64_t k, cudaDataType_t b, bool fast) {
@@ -112,7 +112,7 @@ TEST_F(CudaBackendTest, PlansAreKeptPerShape) {
 TEST_F(CudaBackendTest, OnlyTheWantedGradientIsComputed) {
   const Matrix x = random_matrix(16, 32, ScalarType::Float, 1), w = random_matrix(48, 32, ScalarType::Float, 1);
   const Matrix grad = random_matrix(16, 48, ScalarType::Float, 1);
-  const Matrix amax = backend->forward(x, w, nullptr).amax;
+  const Matrix amax = backend->forward(x, w, nullptr).kept;
   fake_cublaslt().products.clear();
   const Backward result = backend->backward(grad, x, w, amax, false, true, nullptr);
   EXPECT_FALSE(result.x.has_value());

@@ -88,24 +88,25 @@ Matrix CudaBackend::multiply(const GemmShape& shape, const void* a, const float*
   return result;
 }
 
-Forward CudaBackend::forward(const Matrix& x_given, const Matrix& w_given, void* stream) {
+Forward CudaBackend::forward(const Matrix& x_given, const Matrix& w_given, const StoredScales&, void* stream) {
   const auto guard = on_device_of(x_given);
   const Matrix x = aligned(x_given);
   const Matrix w = aligned(w_given);
   const int64_t tokens = rows_of(x), in = columns_of(x), out = rows_of(w);
   Matrix amax = new_vector(x, 2, ScalarType::Float);
-  if (tokens == 0) return {zeros(x, 0, out), torch::stable::zero_(amax)};
+  if (tokens == 0) return {zeros(x, 0, out), torch::stable::zero_(amax), std::nullopt};
   auto* bits = static_cast<int32_t*>(amax.mutable_data_ptr());
   find_amax(x, bits, stream);
   find_amax(w, bits + 1, stream);
   const Cast cast_x = cast(x, bits, Format::kE4M3, true, false, stream);
   const Cast cast_w = cast(w, bits + 1, Format::kE4M3, true, false, stream);
   const GemmShape shape{out, tokens, in, Format::kE4M3, Format::kE4M3, input_type(x), true};
-  return {multiply(shape, cast_w.row_data(), cast_w.inverse(), cast_x.row_data(), cast_x.inverse(), x, stream), amax};
+  return {multiply(shape, cast_w.row_data(), cast_w.inverse(), cast_x.row_data(), cast_x.inverse(), x, stream), amax,
+          std::nullopt};
 }
 
 Backward CudaBackend::backward(const Matrix& grad_given, const Matrix& x_given, const Matrix& w_given,
-                               const Matrix& amax, bool needs_x, bool needs_w, void* stream) {
+                               const Matrix& amax, const StoredScales&, bool needs_x, bool needs_w, void* stream) {
   const auto guard = on_device_of(x_given);
   const Matrix grad = aligned(grad_given);
   const Matrix x = aligned(x_given);
@@ -148,10 +149,14 @@ namespace {
 class OpenedAtFirstUse final : public Backend {
  public:
   explicit OpenedAtFirstUse(int32_t capability_major) : capability_major_(capability_major) {}
-  Forward forward(const Matrix& x, const Matrix& w, void* stream) override { return backend().forward(x, w, stream); }
-  Backward backward(const Matrix& grad_y, const Matrix& x, const Matrix& w, const Matrix& amax, bool needs_x,
-                    bool needs_w, void* stream) override {
-    return backend().backward(grad_y, x, w, amax, needs_x, needs_w, stream);
+  using Backend::backward;
+  using Backend::forward;
+  Forward forward(const Matrix& x, const Matrix& w, const StoredScales& stored, void* stream) override {
+    return backend().forward(x, w, stored, stream);
+  }
+  Backward backward(const Matrix& grad_y, const Matrix& x, const Matrix& w, const Matrix& kept,
+                    const StoredScales& stored, bool needs_x, bool needs_w, void* stream) override {
+    return backend().backward(grad_y, x, w, kept, stored, needs_x, needs_w, stream);
   }
 
  private:

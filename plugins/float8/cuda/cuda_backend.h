@@ -13,9 +13,11 @@ class CudaBackend final : public Backend {
  public:
   CudaBackend(const Kernels& kernels, const CublasLt& library, int32_t capability_major)
       : kernels_(kernels), gemm_(library, capability_major) {}
-  Forward forward(const Matrix& x, const Matrix& w, void* stream) override;
-  Backward backward(const Matrix& grad_y, const Matrix& x, const Matrix& w, const Matrix& amax, bool needs_x,
-                    bool needs_w, void* stream) override;
+  using Backend::backward;
+  using Backend::forward;
+  Forward forward(const Matrix& x, const Matrix& w, const StoredScales& stored, void* stream) override;
+  Backward backward(const Matrix& grad_y, const Matrix& x, const Matrix& w, const Matrix& kept,
+                    const StoredScales& stored, bool needs_x, bool needs_w, void* stream) override;
   const Gemm& gemm() const { return gemm_; }
 
  private:
