@@ -1,0 +1,65 @@
+#include "plugins/availability.h"
+
+#include <algorithm>
+
+#include "base/printable.h"
+#include "base/suggest.h"
+
+namespace titan::plugins {
+namespace {
+
+bool is_called(const CatalogEntry& entry, const std::string& name) {
+  return entry.lists(name) || (entry.judged.description && entry.judged.description->name == name);
+}
+
+/// "float8 0.1.0 (/opt/float8.so)"
+std::string entry_text(const CatalogEntry& entry) {
+  const PluginDescription& plugin = *entry.judged.description;
+  return plugin.name + (plugin.version.empty() ? " without a version" : " " + plugin.version) + " (" +
+         printable(entry.candidate.path.native()) + ")";
+}
+
+std::string not_found_text(const Catalog& catalog, const std::string& name) {
+  std::vector<std::string> names = catalog.converter_names();
+  for (const CatalogEntry& entry : catalog.entries())
+    if (entry.loadable()) names.push_back(entry.judged.description->name);
+  std::string text = "no plugin or converter is called '" + printable(name, 80) + "'; ";
+  text += did_you_mean(name, names);
+  if (catalog.searched().empty()) return text + "no folder was searched";
+  text += "searched";
+  for (size_t i = 0; i < catalog.searched().size(); ++i)
+    text += (i == 0 ? " " : ", ") + catalog.searched()[i];
+  return text;
+}
+
+}  // namespace
+
+std::string why_unavailable(const Catalog& catalog, const std::string& name,
+                            const std::optional<PluginVersion>& at_least) {
+  for (const DuplicateConverter& duplicate : catalog.duplicates()) {
+    if (duplicate.name != name) continue;
+    std::string text = "the converter '" + name + "' is in several files, so none can be used:";
+    for (const std::string& path : duplicate.paths) text += " " + path;
+    return text;
+  }
+  std::string older, refused;
+  for (const CatalogEntry& entry : catalog.entries()) {
+    if (!is_called(entry, name)) continue;
+    if (!entry.loadable()) {
+      refused += (refused.empty() ? "" : "; ") + printable(entry.candidate.path.native()) + " is " +
+                 outcome_name(entry.judged.verdict.outcome) + ": it " + entry.judged.verdict.reason_with_rule();
+      continue;
+    }
+    if (!at_least) return {};
+    const auto version = PluginVersion::parse(entry.judged.description->version);
+    if (version && *version >= *at_least) return {};
+    older += (older.empty() ? "" : ", ") + entry_text(entry);
+  }
+  std::string text = !older.empty()     ? "too old: found only " + older
+                     : !refused.empty() ? refused
+                                        : not_found_text(catalog, name);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+}  // namespace titan::plugins
