@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "commands/plugin_setup.h"
+#include "plugins/plugin_page.h"
 #include "plugins/report.h"
 
 namespace titan::commands {
@@ -27,6 +28,12 @@ bool plugins_inspect(const ConfigArguments& arguments, const std::string& what, 
       plugins::find_for_inspection(find_plugins(&config), what, judge_options(&config));
   std::cout << (json ? plugins::inspect_json(judged) + "\n" : plugins::inspect_text(judged));
   return judged.verdict.outcome == plugins::Outcome::kLoadable;
+}
+
+void plugins_page(const ConfigArguments& arguments, const std::string& what) {
+  const config::LoadedConfig config = config::load_config(arguments.file, arguments.overrides);
+  std::cout << plugins::plugin_page(
+      plugins::find_for_inspection(find_plugins(&config), what, judge_options(&config)));
 }
 
 }  // namespace titan::commands
