@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <cstring>
 #include <iostream>
 
 #include "base/error.h"
@@ -136,6 +138,12 @@ std::vector<std::string> candidates(const CLI::App& app, const CompletionLine& l
   return {};
 }
 
+std::string without_blanks_and_quotes(std::string breaks) {
+  breaks.erase(std::remove_if(breaks.begin(), breaks.end(), [](char c) { return std::strchr(" \t\n\"'", c) != nullptr; }),
+               breaks.end());
+  return breaks;
+}
+
 }  // namespace
 
 void print_completion(const std::string& shell) {
@@ -154,7 +162,9 @@ void print_candidates(const CLI::App& app, const std::string& line, const std::s
     const CompletionLine parsed(line);
     if (parsed.words.size() < 2) return;
     const std::string& current = parsed.current();
-    const size_t cut = current.find_last_of(breaks) + 1;  // npos + 1 is 0
+    // Blanks and quotes are among the breaks, but inside of a word they were quoted.
+    const std::string inside = without_blanks_and_quotes(breaks);
+    const size_t cut = current.find_last_of(inside) + 1;  // npos + 1 is 0
     for (const std::string& candidate : candidates(app, parsed))
       if (candidate.rfind(current, 0) == 0 && is_one_printable_line(candidate)) text += candidate.substr(cut) + "\n";
   } catch (...) {

@@ -8,8 +8,10 @@
 namespace titan::plugins {
 namespace {
 
+/// Of a file that could not be read only the file's name can tell.
 bool is_called(const CatalogEntry& entry, const std::string& name) {
-  return entry.lists(name) || (entry.judged.description && entry.judged.description->name == name);
+  if (!entry.judged.description) return entry.candidate.path.stem() == name;
+  return entry.lists(name) || entry.judged.description->name == name;
 }
 
 /// "float8 0.1.0 (/opt/float8.so)"
@@ -25,6 +27,10 @@ std::string not_found_text(const Catalog& catalog, const std::string& name) {
     if (entry.loadable()) names.push_back(entry.judged.description->name);
   std::string text = "no plugin or converter is called '" + printable(name, 80) + "'; ";
   text += did_you_mean(name, names);
+  const auto refused = std::count_if(catalog.entries().begin(), catalog.entries().end(), [](const CatalogEntry& entry) {
+    return entry.judged.verdict.outcome == Outcome::kRefused;
+  });
+  if (refused > 0) text += std::to_string(refused) + " refused, see titan plugins list; ";
   if (catalog.searched().empty()) return text + "no folder was searched";
   text += "searched";
   for (size_t i = 0; i < catalog.searched().size(); ++i)

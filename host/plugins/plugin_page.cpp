@@ -43,7 +43,7 @@ std::string plain_value(const PageJson& value) {
 
 std::string table_row(const std::vector<std::string>& cells) {
   std::string text = "|";
-  for (const std::string& cell : cells) text.append(cell.empty() ? "" : " ").append(cell).append(cell.empty() ? "|" : " |");
+  for (const std::string& cell : cells) text.append(" ").append(cell).append(cell.empty() ? "|" : " |");
   return text + "\n";
 }
 
@@ -107,7 +107,7 @@ std::string quoted_value(const std::string& value) {
 /// Required options must be given; of the others one shows the form.
 std::string example_command(const PageJson& converter, const std::string& file) {
   const std::string name = plain_value(converter["name"]);
-  std::string text = "    titan train CONFIG.yaml --plugins.paths=./" + file + " --model.converters=" + name;
+  std::string text = "    titan train CONFIG.yaml --plugins.paths=" + quoted_value(file) + " --model.converters=" + name;
   bool shown = false;
   for (const PageJson& option : converter["options"]) {
     const std::string value = quoted_value(example_value(option));
@@ -158,7 +158,8 @@ std::string plugin_page(const JudgedPlugin& judged) {
   if (const std::string oldest = plain_value(plugin["torch_min"]); !oldest.empty())
     row("LibTorch", escaped(oldest) + " or newer");
   if (plugin.contains("torch_build")) row("LibTorch", escaped(plain_value(plugin["torch_build"])) + " exactly");
-  for (const PageJson& converter : plugin["converters"]) append_converter(converter, quoted_value(printable(judged.path.filename().native())), text);
+  const std::string file = "./" + printable(judged.path.filename().native());
+  for (const PageJson& converter : plugin["converters"]) append_converter(converter, file, text);
   text += "\nModules are chosen with `include` and `exclude`, as for every converter.\n";
   return text;
 }
