@@ -92,6 +92,8 @@ int dispatch(int argc, char** argv) {
   plugins_app->require_subcommand(0, 1);
   CLI::App* list_app = plugins_app->add_subcommand("list", "every file with its verdict [CONFIG.yaml] [--plugins.paths=...]");
   list_app->add_flag("--json", json, "as JSON");
+  bool dry = false;
+  list_app->add_flag("--dry", dry, "run no plugin code: files without a note then do not tell what they offer");
   list_app->allow_extras();
   CLI::App* inspect_app = plugins_app->add_subcommand("inspect", "one plugin in full, without running it");
   inspect_app->add_option("what", what, "a .so file, or the name of a plugin or converter");
@@ -100,6 +102,14 @@ int dispatch(int argc, char** argv) {
   inspect_app->add_flag("--markdown", markdown, "as a page for people")->excludes("--json");
   inspect_app->allow_extras();
   const PluginTools plugin_tools(*plugins_app);
+
+  CLI::App* why_app = plugins_app->add_subcommand("why", "how far a plugin comes, gate by gate: why it is used or not");
+  why_app->add_option("what", what, "a converter, a plugin or a .so file");
+  why_app->add_flag("--json", json, "as JSON");
+  why_app->allow_extras();
+  CLI::App* doctor_app = plugins_app->add_subcommand("doctor", "tries every plugin in a process of its own; reports all problems");
+  doctor_app->add_flag("--json", json, "as JSON");
+  doctor_app->allow_extras();
 
   std::string device;
   CLI::App* plan_app = app.add_subcommand("plan", "what the converters would change, without a weight: CONFIG.yaml [--section.key=value ...]");
@@ -165,11 +175,17 @@ int dispatch(int argc, char** argv) {
   if (*train_app) {
     return train(config_arguments(train_app->remaining(), "train"), {argv, argv + argc});
   } else if (*list_app) {
-    plugins_list(config_arguments(list_app->remaining(), "plugins list"), json);
+    plugins_list(config_arguments(list_app->remaining(), "plugins list"), json, dry);
   } else if (*inspect_app && markdown) {
     plugins_page(config_arguments(inspect_app->remaining(), "plugins inspect"), what);
   } else if (*inspect_app) {
     if (!plugins_inspect(config_arguments(inspect_app->remaining(), "plugins inspect"), what, json))
+      return static_cast<int>(ExitStatus::kUsage);
+  } else if (*why_app) {
+    if (!plugins_why(config_arguments(why_app->remaining(), "plugins why"), what, json))
+      return static_cast<int>(ExitStatus::kUsage);
+  } else if (*doctor_app) {
+    if (!plugins_doctor(config_arguments(doctor_app->remaining(), "plugins doctor"), json))
       return static_cast<int>(ExitStatus::kUsage);
   } else if (const auto status = plugin_tools.run(config_arguments)) {
     return *status;

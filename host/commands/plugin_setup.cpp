@@ -22,8 +22,16 @@ plugins::JudgeOptions judge_options(const config::LoadedConfig* config) {
   plugins::JudgeOptions judge;
   judge.torch_version = TITAN_TORCH_VERSION;
   judge.torch_build = TITAN_TORCH_BUILD;
-  judge.strict = config && config->values.plugins.policy == "strict";
+  if (config) {
+    const config::Plugins& plugins = config->values.plugins;
+    judge.strict = plugins.policy == "strict";
+    judge.policy = plugins::Policy(plugins.allow, plugins.deny, plugins.sha256);
+  }
   return judge;
+}
+
+std::chrono::seconds load_timeout(const config::LoadedConfig* config) {
+  return config ? std::chrono::seconds(config->values.plugins.load_timeout_seconds) : plugins::kLoadTimeout;
 }
 
 plugins::Catalog find_plugins(const config::LoadedConfig* config) {
@@ -44,7 +52,8 @@ AppliedConverters load_converters(const config::LoadedConfig& config, const plug
   for (const auto& schema : schemas) built_in_names.push_back(schema.name);
 
   const std::vector<std::string> wanted = config::requested_converters(config);
-  const auto loaded = plugins::load_requested(catalog, wanted, built_in_names, converters::host_table());
+  const auto loaded = plugins::load_requested(catalog, wanted, built_in_names, converters::host_table(),
+                                              load_timeout(&config));
   for (const plugins::LoadedPlugin& plugin : loaded) {
     log_info("plugin " + plugin.description.name + " " + plugin.description.version + " from " + plugin.path.string());
     for (const titan_converter& table : plugin.converters) {

@@ -1,6 +1,7 @@
 /// From a config to the converters it may apply: search, judge, resolve, load, register.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,8 +14,11 @@
 
 namespace titan::commands {
 
-/// What plugins are judged by: this program's LibTorch and plugins.policy.
+/// What plugins are judged by: this program's LibTorch and its section "plugins".
 plugins::JudgeOptions judge_options(const config::LoadedConfig* config);
+
+/// plugins.load_timeout_seconds.
+std::chrono::seconds load_timeout(const config::LoadedConfig* config);
 
 /// Where to look for plugins, and how strictly; without a config only the environment and the
 /// installation are searched.

@@ -132,6 +132,10 @@ struct Checkpoint {
 struct Plugins {
   std::vector<std::string> paths;
   std::string policy = "default";  ///< or "strict"
+  std::vector<std::string> allow;
+  std::vector<std::string> deny;
+  std::vector<std::string> sha256;  ///< NAME=64 hexadecimal digits
+  int64_t load_timeout_seconds = 10;
   bool operator==(const Plugins&) const = default;
 };
 

@@ -304,6 +304,14 @@ std::vector<Row> field_rows() {
       TITAN_ROW(plugins, policy,
                 "strict also refuses plugins that others on this machine could change")
           .one_of({"default", "strict"}),
+      TITAN_ROW(plugins, allow,
+                "plugins that may be used: patterns of names (acme_*) or of files (/opt/acme/*); empty: all"),
+      TITAN_ROW(plugins, deny, "plugins that may not be used: patterns as in allow, which deny overrules"),
+      TITAN_ROW(plugins, sha256,
+                "NAME=HASH for each plugin that may be used, and its file must have that hash; empty: not compared"),
+      TITAN_ROW(plugins, load_timeout_seconds,
+                "a plugin is first loaded in a process of its own, which is killed after so long")
+          .at_least(1),
   };
 }
 

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <utility>
 
-#include "base/suggest.h"
 #include "base/printable.h"
+#include "base/suggest.h"
+#include "plugins/file_bytes.h"
+#include "plugins/sha256.h"
 
 namespace titan::plugins {
 namespace {
@@ -116,6 +119,40 @@ Error Catalog::missing(const std::string& converter,
   return usage_error(text, where, hint);
 }
 
+namespace {
+
+/// The same file under two names, on two inodes: offering everything twice, it would conflict with itself.
+void skip_copies(std::vector<CatalogEntry>& entries) {
+  struct Seen {
+    const CatalogEntry* entry;
+    std::string sha256;
+  };
+  std::multimap<uint64_t, Seen> by_size;
+  for (CatalogEntry& entry : entries) {
+    if (!entry.loadable()) continue;
+    const auto hash_of = [](const CatalogEntry& of) {
+      const OpenedFile file = open_regular_file(of.judged.path);
+      return file.problem.empty() ? sha256_hex(read_bytes(file, of.judged.path)) : std::string();
+    };
+    const auto [first, last] = by_size.equal_range(entry.judged.identity.size);
+    std::string own;
+    const CatalogEntry* original = nullptr;
+    for (auto seen = first; seen != last && !original; ++seen) {
+      // Two files of one size are rare: only then is anything hashed.
+      if (own.empty()) own = hash_of(entry);
+      if (seen->second.sha256.empty()) seen->second.sha256 = hash_of(*seen->second.entry);
+      if (!own.empty() && own == seen->second.sha256) original = seen->second.entry;
+    }
+    if (original)
+      entry.judged.add({Gate::kRegister, Outcome::kSkipped, "is a copy of " + entry_path(*original),
+                        "nothing to do; remove one of the two to see only one", Rule::kTransaction});
+    else
+      by_size.emplace(entry.judged.identity.size, Seen{&entry, own});
+  }
+}
+
+}  // namespace
+
 Catalog scan(const SearchOptions& search_options, const JudgeOptions& judge_options) {
   SearchResult found = search(search_options);
   Judge judge(judge_options);
@@ -128,6 +165,7 @@ Catalog scan(const SearchOptions& search_options, const JudgeOptions& judge_opti
     entry.microseconds = std::chrono::duration_cast<std::chrono::microseconds>(spent).count();
     entries.push_back(std::move(entry));
   }
+  skip_copies(entries);
   return Catalog(std::move(found), std::move(entries));
 }
 

@@ -31,6 +31,7 @@ class Catalog {
  public:
   Catalog(SearchResult search, std::vector<CatalogEntry> entries);
 
+  const SearchResult& search() const { return search_; }
   const std::vector<CatalogEntry>& entries() const { return entries_; }
   const std::vector<std::string>& searched() const { return search_.searched; }
   const std::vector<SearchNotice>& notices() const { return search_.notices; }
@@ -60,7 +61,8 @@ class Catalog {
   std::vector<DuplicateConverter> duplicates_;
 };
 
-/// Searches and judges; loads nothing. A bad file costs its own line, never the scan.
+/// Searches and judges; loads nothing. A bad file costs its own line, never the scan. Of files with the
+/// same content the first counts, and the others are skipped as copies.
 Catalog scan(const SearchOptions& search_options, const JudgeOptions& judge_options = {});
 
 }  // namespace titan::plugins

@@ -1,5 +1,4 @@
-/// The gates in order: file, trust, ELF, "is it a plugin", safety, note, entry, level, LibTorch,
-/// versions.
+/// The gates that run no code of the file. Each says what it found, or stops the file.
 #include "plugins/judge.h"
 
 #include <titan/version.h>
@@ -11,8 +10,9 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "plugins/elf_file.h"
-#include "plugins/note_bytes.h"
 #include "base/printable.h"
+#include "plugins/note_bytes.h"
+#include "plugins/sha256.h"
 #include "plugins/torch_symbols.h"
 
 namespace titan::plugins {
@@ -21,22 +21,7 @@ namespace {
 constexpr char kEntryName[] = "register_converters";
 constexpr uint64_t kMaxFileBytes = uint64_t{512} << 20;
 
-/// Thrown by a gate, caught in judge().
-struct GateStop {
-  Outcome outcome;
-  std::string reason;
-  std::string hint;
-  Rule rule;
-};
-
-[[noreturn]] void refuse(std::string reason, std::string hint, Rule rule) {
-  throw GateStop{Outcome::kRefused, std::move(reason), std::move(hint), rule};
-}
-[[noreturn]] void skip(std::string reason, std::string hint, Rule rule) {
-  throw GateStop{Outcome::kSkipped, std::move(reason), std::move(hint), rule};
-}
-
-void file_gate(const OpenedFile& file) {
+std::string file_gate(const OpenedFile& file) {
   if (!file.problem.empty()) {
     const bool folder = file.problem.starts_with("is a folder");
     throw GateStop{folder ? Outcome::kSkipped : Outcome::kRefused, file.problem, file.hint,
@@ -48,14 +33,17 @@ void file_gate(const OpenedFile& file) {
     refuse("has " + std::to_string(size) + " bytes; at most " + std::to_string(kMaxFileBytes) +
                " are allowed",
            "strip it, or move libraries that are no plugins to another folder", Rule::kLoadable);
+  return "regular file of " + std::to_string(size) + " bytes";
 }
 
-void trust_gate(TrustCheck& trust, const std::filesystem::path& path, const FileStat& stat,
-                std::vector<std::string>& warnings) {
+std::string trust_gate(TrustCheck& trust, const std::filesystem::path& path, const FileStat& stat,
+                       std::vector<std::string>& warnings) {
   for (TrustFinding& finding : trust.check(path, stat)) {
     if (finding.refuse) refuse(finding.text, finding.hint, Rule::kTrust);
     warnings.push_back(finding.text + "; " + finding.hint);
   }
+  return "owner " + std::string(stat.owner == 0 ? "root" : stat.owner == geteuid() ? "you" : "uid " + std::to_string(stat.owner)) +
+         ", mode " + mode_text(stat.mode) + (warnings.empty() ? "" : "; " + std::to_string(warnings.size()) + " warning(s)");
 }
 
 void elf_gate(const ElfFile& elf) {
@@ -81,6 +69,10 @@ void elf_gate(const ElfFile& elf) {
   }
   if (elf.has_interpreter)
     refuse("is a program, not a shared object", "link it with -shared", Rule::kLoadable);
+}
+
+std::string elf_text(const ElfFile& elf) {
+  return "64-bit " + machine_name(elf.machine) + " shared object; stack and code are not writable and executable at once";
 }
 
 /// A defined symbol that was probably meant to be the entry; empty if there is none.
@@ -166,14 +158,18 @@ void exact_gate(const PluginDescription& plugin, const std::string& symbol, cons
            Rule::kNoLibTorch);
 }
 
-void torch_gate(const ElfFile& elf, const PluginDescription& plugin, const JudgeOptions& options) {
+std::string torch_gate(const ElfFile& elf, const PluginDescription& plugin, const JudgeOptions& options) {
   const std::string& host_torch = options.torch_version;
   for (const std::string_view library : elf.needed)
     if (is_torch_library(library))
       refuse("links LibTorch (" + printable(library, 80) + "), which ties it to one version",
              "link Titan::SDK only; titan brings LibTorch along", Rule::kNoLibTorch);
   const TorchSymbols symbols = torch_symbols(elf);
-  if (plugin.tier == Tier::kExact) return exact_gate(plugin, std::string(symbols.cpp), options.torch_build);
+  const std::string tier = "tier " + std::string(tier_name(plugin.tier));
+  if (plugin.tier == Tier::kExact) {
+    exact_gate(plugin, std::string(symbols.cpp), options.torch_build);
+    return tier + ", built for LibTorch " + plugin.torch_build;
+  }
   if (!symbols.cpp.empty())
     refuse("says tier " + std::string(tier_name(plugin.tier)) + " but needs the C++ symbol " +
                printable(symbols.cpp, 120) + " of LibTorch",
@@ -186,6 +182,9 @@ void torch_gate(const ElfFile& elf, const PluginDescription& plugin, const Judge
         "needs LibTorch " + plugin.torch_min + " or newer, this titan runs on " + host_torch,
         "use a titan with a newer LibTorch, or build the plugin with an older TORCH_TARGET_VERSION",
         Rule::kNoLibTorch);
+  if (plugin.tier == Tier::kNone) return tier + ", needs nothing of LibTorch";
+  return tier + (plugin.torch_min.empty() ? "" : ", LibTorch " + plugin.torch_min + " or newer") +
+         (host_torch.empty() ? "" : " (here " + host_torch + ")");
 }
 
 void version_gate(const ElfFile& elf, MachineVersions& machine) {
@@ -201,19 +200,36 @@ void version_gate(const ElfFile& elf, MachineVersions& machine) {
   }
 }
 
-}  // namespace
-
-std::string outcome_name(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::kLoadable: return "loadable";
-    case Outcome::kSkipped: return "skipped";
-    case Outcome::kRefused: return "refused";
-  }
-  return {};
+void library_gate(const ElfFile& elf, const std::filesystem::path& path, LibraryFinder& libraries) {
+  const std::string origin = path.parent_path().native();
+  for (const std::string_view library : elf.needed)
+    if (!libraries.can_find(library, elf.runpath, origin))
+      refuse("needs " + printable(library, 200) + ", which was not found in " + LibraryFinder::places(elf.runpath),
+             "install the package that has it, or put it beside the plugin and link that with -Wl,-rpath,'$ORIGIN'",
+             Rule::kLoadable);
 }
 
-std::string Verdict::reason_with_rule() const {
-  return rule == Rule::kNone ? reason : reason + " [" + rule_name(rule) + "]";
+std::string note_text(const JudgedPlugin& judged) {
+  const PluginDescription& plugin = *judged.description;
+  if (!judged.has_note()) return "no note, but register_converters is there; what it offers is told by loading it";
+  std::string names;
+  for (const config::ConverterSchema& converter : plugin.converters) names += (names.empty() ? "" : ", ") + converter.name;
+  return plugin.name + " " + plugin.version + " offers " + names + "; needs API level " + std::to_string(plugin.api_min) +
+         ", built with " + std::to_string(plugin.api_built);
+}
+
+}  // namespace
+
+std::string Verdict::reason_with_rule() const { return with_rule(reason, rule); }
+
+void JudgedPlugin::add(GateResult result) {
+  if (result.outcome != Outcome::kLoadable) {
+    verdict.outcome = result.outcome;
+    verdict.reason = result.text;
+    verdict.hint = result.hint;
+    verdict.rule = result.rule;
+  }
+  gates.push_back(std::move(result));
 }
 
 Judge::Judge(const JudgeOptions& options) : options_(options), trust_(options.strict, geteuid()) {
@@ -223,41 +239,58 @@ Judge::Judge(const JudgeOptions& options) : options_(options), trust_(options.st
 JudgedPlugin Judge::judge(const std::filesystem::path& path) {
   JudgedPlugin result;
   result.path = path;
+  Gate gate = Gate::kFile;
+  const auto pass = [&](std::string text) { result.add({gate, Outcome::kLoadable, std::move(text), {}, Rule::kNone}); };
   try {
     const OpenedFile file = open_regular_file(path);
     result.identity = file.stat.identity;
-    file_gate(file);
-    trust_gate(trust_, path, file.stat, result.verdict.warnings);
+    pass(file_gate(file));
+
+    gate = Gate::kTrust;
+    pass(trust_gate(trust_, path, file.stat, result.verdict.warnings));
+
+    gate = Gate::kElf;
     const std::vector<std::byte> bytes = read_bytes(file, path);
     const ElfFile elf = parse_elf(bytes);
     elf_gate(elf);
     for (const std::string_view library : elf.needed)
       result.needed.push_back(printable(library, 256));
-
+    // A file that is no plugin is not blamed for what a plugin must not be.
     const NoteBytes note = find_note(elf);
     if (!note.found) {
+      gate = Gate::kNote;
       entry_gate(elf, false);
+      gate = Gate::kElf;
       result.description.emplace();
       result.description->name = printable(path.stem().native(), 64);
       result.description->tier = torch_symbols(elf).tier();
     }
     safety_gate(elf, result.verdict.warnings);
+    pass(elf_text(elf));
+
+    gate = Gate::kNote;
+    result.note_in_file = note.found;
     if (note.found) {
       note_gate(note, options_.host_level, result.description);
       entry_gate(elf, true);
     }
-    torch_gate(elf, *result.description, options_);
+    pass(note_text(result));
+
+    gate = Gate::kPolicy;
+    if (options_.with_sha256 || options_.policy.has_pins()) result.sha256 = sha256_hex(bytes);
+    options_.policy.check(result.description->name, path.native(), result.sha256);
+    pass(options_.policy.passed(result.description->name, path.native()));
+
+    gate = Gate::kDependencies;
+    const std::string torch = torch_gate(elf, *result.description, options_);
+    library_gate(elf, path, libraries_);
     version_gate(elf, machine_);
+    pass(torch + "; " + std::to_string(elf.needed.size()) + " libraries and " + std::to_string(elf.version_needs.size()) +
+         " symbol versions are here");
   } catch (const GateStop& stop) {
-    result.verdict.outcome = stop.outcome;
-    result.verdict.reason = stop.reason;
-    result.verdict.hint = stop.hint;
-    result.verdict.rule = stop.rule;
+    result.add({gate, stop.outcome, stop.reason, stop.hint, stop.rule});
   } catch (const Error& error) {  // the disk, not the file
-    result.verdict.outcome = Outcome::kRefused;
-    result.verdict.reason = error.what();
-    result.verdict.hint = error.hint();
-    result.verdict.rule = Rule::kLoadable;
+    result.add({gate, Outcome::kRefused, error.what(), error.hint(), Rule::kLoadable});
   }
   if (result.description)
     for (config::ConverterSchema& converter : result.description->converters)

@@ -8,20 +8,15 @@
 #include <vector>
 
 #include "plugins/file_bytes.h"
+#include "plugins/gate.h"
+#include "plugins/library_finder.h"
 #include "plugins/machine.h"
 #include "plugins/note.h"
+#include "plugins/policy.h"
 #include "plugins/rules.h"
 #include "plugins/trust.h"
 
 namespace titan::plugins {
-
-enum class Outcome {
-  kLoadable,
-  kSkipped,  ///< not meant for this program: a helper library, a folder, another processor
-  kRefused,  ///< meant for it, but broken, unsafe or too new
-};
-/// "loadable", "skipped", "refused".
-std::string outcome_name(Outcome outcome);
 
 struct Verdict {
   Outcome outcome = Outcome::kLoadable;
@@ -38,18 +33,26 @@ struct JudgeOptions {
   std::string torch_version;  ///< "2.11.0"; empty: torch_min of plugins is not compared
   std::string torch_build;    ///< see TitanTorchBuild.cmake; empty: no plugin of tier exact is loaded
   bool strict = false;        ///< plugins.policy: strict
+  bool with_sha256 = false;   ///< hash files also where no policy asks for it
+  Policy policy;              ///< plugins.allow, plugins.deny, plugins.sha256
 };
 
 struct JudgedPlugin {
   std::filesystem::path path;
   Verdict verdict;
+  std::vector<GateResult> gates;  ///< those that were reached, in order; the last one decided
   /// What is known of it; also for many refused files. Of a plugin without a note only name (from
-  /// the file's name) and tier (from its symbols).
+  /// the file's name) and tier (from its symbols), until it is probed.
   std::optional<PluginDescription> description;
   FileIdentity identity;            ///< zero if it could not be opened
   std::vector<std::string> needed;  ///< libraries it asks for
+  std::string sha256;               ///< 64 hexadecimal digits; if the policy or with_sha256 asked for it
 
-  bool has_note() const { return description && !description->note.empty(); }
+  bool note_in_file = false;        ///< else what it offers is told only by loading it
+
+  bool has_note() const { return note_in_file; }
+  /// Enters a gate's result; one that is no pass becomes the verdict.
+  void add(GateResult result);
 };
 
 /// Judges files one by one; remembers folders and library versions between them.
@@ -63,6 +66,7 @@ class Judge {
   JudgeOptions options_;
   TrustCheck trust_;
   MachineVersions machine_;
+  LibraryFinder libraries_;
 };
 
 }  // namespace titan::plugins

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -38,7 +39,7 @@ struct LibraryStore {
   std::deque<boost::dll::shared_library>
       libraries;  // a deque: never copied, which would reopen the path
   std::map<std::pair<uint64_t, uint64_t>, LoadedPlugin> loaded;  // by device and inode
-  std::map<std::pair<uint64_t, uint64_t>, Error> failed;         // their code has run, too
+  std::map<std::pair<uint64_t, uint64_t>, LoadError> failed;         // their code has run, too
 };
 
 LibraryStore& library_store() {
@@ -46,9 +47,9 @@ LibraryStore& library_store() {
   return *store;
 }
 
-Error load_error(const JudgedPlugin& judged, std::string text, std::string hint, Rule rule) {
-  if (rule != Rule::kNone) text += " [" + rule_name(rule) + "]";
-  return usage_error(std::move(text), plugin_place(judged), std::move(hint));
+LoadError load_error(const JudgedPlugin& judged, std::string text, std::string hint, Rule rule,
+                     Gate gate = Gate::kRegister) {
+  return LoadError(judged, std::move(text), std::move(hint), rule, gate);
 }
 
 /// dlopen through Boost.DLL, then once more to pin: Boost has no name for RTLD_NODELETE.
@@ -58,21 +59,21 @@ boost::dll::shared_library open_library(const JudgedPlugin& judged) {
         judged.path, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
     if (dlopen(judged.path.c_str(), RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE) == nullptr)
       throw load_error(judged, "cannot be kept in memory",
-                       "do not replace the file while titan starts", Rule::kLoadable);
+                       "do not replace the file while titan starts", Rule::kLoadable, Gate::kLoad);
     return library;
   } catch (const std::system_error& error) {
     const LoadText text = explain_load_failure(error.what(), judged.path.native());
-    throw load_error(judged, text.reason, text.hint, Rule::kLoadable);
+    throw load_error(judged, text.reason, text.hint, Rule::kLoadable, Gate::kLoad);
   }
 }
 
 /// The file as it is now, if it is still the one that was judged.
 OpenedFile reopen(const JudgedPlugin& judged) {
   OpenedFile file = open_regular_file(judged.path);
-  if (!file.problem.empty()) throw load_error(judged, file.problem, file.hint, Rule::kTrust);
+  if (!file.problem.empty()) throw load_error(judged, file.problem, file.hint, Rule::kTrust, Gate::kIdentity);
   if (!(file.stat.identity == judged.identity))
     throw load_error(judged, "the file has changed since it was checked", "start titan again",
-                     Rule::kTrust);
+                     Rule::kTrust, Gate::kIdentity);
   return file;
 }
 
@@ -162,7 +163,7 @@ LoadedPlugin load_once(const JudgedPlugin& judged, const titan_host& host, Libra
   // Constructors of the file run in dlopen: what they change is found out too.
   const ProcessState before;
   const std::string name = judged.description ? judged.description->name : "", path = printable(judged.path.native());
-  const CurrentCall loading(name.c_str(), path.c_str(), "loading", "");
+  std::optional<CurrentCall> running(std::in_place, name.c_str(), path.c_str(), "loading", "");
   boost::dll::shared_library& library = store.libraries.emplace_back(open_library(judged));
   if (!library.has("register_converters"))
     throw load_error(judged, "exports no register_converters", "declare it extern \"C\"",
@@ -172,9 +173,11 @@ LoadedPlugin load_once(const JudgedPlugin& judged, const titan_host& host, Libra
   const auto mapped = mapped_file_at(reinterpret_cast<const void*>(&entry));
   if (checked && mapped && !(*checked == *mapped))
     throw load_error(judged, "the file was replaced while it was loaded", "start titan again",
-                     Rule::kTrust);
+                     Rule::kTrust, Gate::kIdentity);
 
   Registration registration;
+  running.reset();
+  running.emplace(name.c_str(), path.c_str(), "register_converters", "");
   call_entry(judged, entry, host, registration);
   titan_registrar& registered = *registration.handle();
   if (judged.has_note()) {
@@ -199,6 +202,12 @@ LoadedPlugin load_once(const JudgedPlugin& judged, const titan_host& host, Libra
 
 }  // namespace
 
+LoadError::LoadError(const JudgedPlugin& judged, std::string reason, std::string hint, Rule rule, Gate gate)
+    : Error(ExitStatus::kUsage, with_rule(reason, rule), plugin_place(judged), std::move(hint)),
+      reason_(std::move(reason)),
+      rule_(rule),
+      gate_(gate) {}
+
 std::string plugin_place(const JudgedPlugin& judged) {
   const std::string path = printable(judged.path.native());
   if (!judged.description || judged.description->name.empty()) return "plugin " + path;
@@ -207,7 +216,8 @@ std::string plugin_place(const JudgedPlugin& judged) {
 
 LoadedPlugin load_plugin(const JudgedPlugin& judged, const titan_host& host) {
   if (judged.verdict.outcome != Outcome::kLoadable)
-    throw load_error(judged, judged.verdict.reason, judged.verdict.hint, judged.verdict.rule);
+    throw load_error(judged, judged.verdict.reason, judged.verdict.hint, judged.verdict.rule,
+                     judged.gates.empty() ? Gate::kFile : judged.gates.back().gate);
   LibraryStore& store = library_store();
   const std::lock_guard lock(store.mutex);
   const auto key = std::make_pair(judged.identity.device, judged.identity.inode);
@@ -216,7 +226,7 @@ LoadedPlugin load_plugin(const JudgedPlugin& judged, const titan_host& host) {
   const size_t libraries_before = store.libraries.size();
   try {
     return store.loaded.emplace(key, load_once(judged, host, store)).first->second;
-  } catch (const Error& error) {
+  } catch (const LoadError& error) {
     // Once its constructors have run the entry is not called again.
     if (store.libraries.size() != libraries_before) store.failed.emplace(key, error);
     throw;

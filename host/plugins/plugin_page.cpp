@@ -1,7 +1,5 @@
-/// Renders what report.h says as JSON, so that page and report tell the same.
+/// Renders what the reports say as JSON, so that page and report tell the same.
 #include "plugins/plugin_page.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
@@ -9,12 +7,10 @@
 
 #include "base/error.h"
 #include "base/printable.h"
-#include "plugins/report.h"
+#include "plugins/report_json.h"
 
 namespace titan::plugins {
 namespace {
-
-using PageJson = nlohmann::ordered_json;
 
 /// A note's text as Markdown: nothing in it starts a link, a tag, code or another cell.
 std::string escaped(std::string_view text) {
@@ -33,11 +29,11 @@ std::string as_code(const std::string& text) {
   return "`" + text + "`";
 }
 
-std::string plain_value(const PageJson& value) {
+std::string plain_value(const ReportJson& value) {
   if (value.is_string()) return value.get<std::string>();
   if (!value.is_array()) return value.dump();
   std::string text;
-  for (const PageJson& item : value) text.append(text.empty() ? "" : ",").append(plain_value(item));
+  for (const ReportJson& item : value) text.append(text.empty() ? "" : ",").append(plain_value(item));
   return text;
 }
 
@@ -48,17 +44,17 @@ std::string table_row(const std::vector<std::string>& cells) {
 }
 
 /// A bound, which JSON has as a floating-point number, as the option's type writes it.
-std::string bound_text(const PageJson& option, const char* which) {
+std::string bound_text(const ReportJson& option, const char* which) {
   const double bound = option[which].get<double>();
   const bool whole = plain_value(option["type"]).find("int") != std::string::npos;
   return whole ? std::to_string(static_cast<int64_t>(bound)) : option[which].dump();
 }
 
 /// What an option may be: its range or its values.
-std::string allowed_text(const PageJson& option) {
+std::string allowed_text(const ReportJson& option) {
   if (option.contains("values")) {
     std::string text;
-    for (const PageJson& value : option["values"]) text += (text.empty() ? "" : ", ") + as_code(plain_value(value));
+    for (const ReportJson& value : option["values"]) text += (text.empty() ? "" : ", ") + as_code(plain_value(value));
     return text;
   }
   const bool from = option.contains("min"), to = option.contains("max");
@@ -67,16 +63,16 @@ std::string allowed_text(const PageJson& option) {
   return to ? "at most " + bound_text(option, "max") : "";
 }
 
-void append_option_table(const PageJson& options, std::string& text) {
+void append_option_table(const ReportJson& options, std::string& text) {
   if (options.empty()) {
     text += "It has no options of its own.\n";
     return;
   }
   text += table_row({"option", "type", "default", "allowed", "meaning"}) + "|---|---|---|---|---|\n";
-  for (const PageJson& option : options) {
+  for (const ReportJson& option : options) {
     std::string names = as_code(plain_value(option["name"]));
     if (option.contains("aliases"))
-      for (const PageJson& alias : option["aliases"]) names += ", also " + as_code(plain_value(alias));
+      for (const ReportJson& alias : option["aliases"]) names += ", also " + as_code(plain_value(alias));
     const std::string value = option.contains("default") ? plain_value(option["default"]) : "";
     text += table_row({names, plain_value(option["type"]),
                        !option.contains("default") ? "required" : value.empty() ? "empty" : as_code(value),
@@ -85,7 +81,7 @@ void append_option_table(const PageJson& options, std::string& text) {
 }
 
 /// A value that the option takes, for the example: its default, else the nearest to hand.
-std::string example_value(const PageJson& option) {
+std::string example_value(const ReportJson& option) {
   for (const char* key : {"default", "min", "max"})
     if (option.contains(key)) return key == std::string("default") ? plain_value(option[key]) : bound_text(option, key);
   if (option.contains("values")) return plain_value(option["values"].front());
@@ -105,11 +101,11 @@ std::string quoted_value(const std::string& value) {
 }
 
 /// Required options must be given; of the others one shows the form.
-std::string example_command(const PageJson& converter, const std::string& file) {
+std::string example_command(const ReportJson& converter, const std::string& file) {
   const std::string name = plain_value(converter["name"]);
   std::string text = "    titan train CONFIG.yaml --plugins.paths=" + quoted_value(file) + " --model.converters=" + name;
   bool shown = false;
-  for (const PageJson& option : converter["options"]) {
+  for (const ReportJson& option : converter["options"]) {
     const std::string value = quoted_value(example_value(option));
     if (option["required"].get<bool>() || (!shown && !value.empty())) {
       text += " --" + name + "." + plain_value(option["name"]) + "=" + value;
@@ -121,7 +117,7 @@ std::string example_command(const PageJson& converter, const std::string& file) 
 
 constexpr std::array<std::string_view, 3> kShownBelow = {"name", "summary", "options"};
 
-void append_converter(const PageJson& converter, const std::string& file, std::string& text) {
+void append_converter(const ReportJson& converter, const std::string& file, std::string& text) {
   text += "\n## Converter `" + plain_value(converter["name"]) + "`\n\n";
   if (const std::string summary = plain_value(converter["summary"]); !summary.empty()) text += escaped(summary) + "\n\n";
   // What else the report knows of it.
@@ -143,7 +139,7 @@ std::string plugin_page(const JudgedPlugin& judged) {
   if (!judged.has_note())
     throw usage_error("it has no note, so nothing is known of it without loading it", where,
                       "build it with titan_add_plugin(... METADATA plugin.json)");
-  const PageJson plugin = PageJson::parse(inspect_json(judged));
+  const ReportJson plugin = plugin_json(judged);
   const std::string name = plain_value(plugin["name"]);
   std::string text = "# " + name + "\n\n| | |\n|---|---|\n";
   const auto row = [&](const char* key, const std::string& value) {
@@ -159,7 +155,7 @@ std::string plugin_page(const JudgedPlugin& judged) {
     row("LibTorch", escaped(oldest) + " or newer");
   if (plugin.contains("torch_build")) row("LibTorch", escaped(plain_value(plugin["torch_build"])) + " exactly");
   const std::string file = "./" + printable(judged.path.filename().native());
-  for (const PageJson& converter : plugin["converters"]) append_converter(converter, file, text);
+  for (const ReportJson& converter : plugin["converters"]) append_converter(converter, file, text);
   text += "\nModules are chosen with `include` and `exclude`, as for every converter.\n";
   return text;
 }

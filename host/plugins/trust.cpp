@@ -8,9 +8,6 @@
 #include "base/printable.h"
 
 namespace titan::plugins {
-namespace {
-
-/// "drwxrwxrwt"
 std::string mode_text(uint32_t mode) {
   std::string text = S_ISDIR(mode) ? "d" : "-";
   for (int shift = 6; shift >= 0; shift -= 3) {
@@ -21,8 +18,6 @@ std::string mode_text(uint32_t mode) {
   if (mode & S_ISVTX) text.back() = mode & 1 ? 't' : 'T';
   return text;
 }
-
-}  // namespace
 
 std::optional<TrustCheck::Folder> TrustCheck::folder(const std::filesystem::path& path) {
   const auto known = folders_.find(path);

@@ -11,6 +11,9 @@
 
 namespace titan::plugins {
 
+/// "-rw-r--r--", "drwxrwxrwt".
+std::string mode_text(uint32_t mode);
+
 /// A predicate ("is group-writable"), whether it is a reason to refuse, and the cure.
 struct TrustFinding {
   bool refuse = false;

@@ -69,6 +69,7 @@ TEST(Availability, WhatCannotBeUsedIsNotThere) {
   EXPECT_NE(why_unavailable(catalog_of(folder), "other").find("1 refused, see titan plugins list"), std::string::npos);
   ASSERT_EQ(chmod((folder / "scale.so").c_str(), 0644), 0);
   copy_to(folder, TITAN_TEST_SO "/test_scale.so", "twin.so");
+  std::ofstream(folder / "twin.so", std::ios::app) << "another file";
   const std::string twice = why_unavailable(catalog_of(folder), "scale");
   EXPECT_NE(twice.find("several files"), std::string::npos) << twice;
   EXPECT_EQ(twice.find('\n'), std::string::npos);

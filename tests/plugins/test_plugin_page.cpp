@@ -14,6 +14,7 @@ JudgedPlugin judged_note(const std::string& json) {
   JudgedPlugin judged;
   judged.path = "/somewhere/of its own.so";
   judged.description = parsed.description;
+  judged.note_in_file = true;
   return judged;
 }
 
