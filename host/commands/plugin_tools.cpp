@@ -8,6 +8,7 @@
 #include "base/printable.h"
 #include "commands/new_plugin_command.h"
 #include "commands/plugin_setup.h"
+#include "converters/plugin_converter.h"
 #include "plugins/availability.h"
 
 namespace titan::commands {
@@ -25,7 +26,9 @@ bool plugins_has(const ConfigArguments& arguments, const std::string& name, cons
                         "write MAJOR.MINOR.PATCH, for example --at-least 1.2.0; the last parts may be left out");
   }
   const config::LoadedConfig config = config::load_config(arguments.file, arguments.overrides);
-  const std::string problem = plugins::why_unavailable(find_plugins(&config), name, version);
+  const plugins::Catalog catalog =
+      plugins::with_called_probed(find_plugins(&config), name, converters::host_table(), load_timeout(&config));
+  const std::string problem = plugins::why_unavailable(catalog, name, version);
   if (!problem.empty()) std::cerr << problem << "\n";
   return problem.empty();
 }

@@ -4,6 +4,7 @@
 
 #include "base/printable.h"
 #include "base/suggest.h"
+#include "plugins/probe.h"
 
 namespace titan::plugins {
 namespace {
@@ -39,6 +40,15 @@ std::string not_found_text(const Catalog& catalog, const std::string& name) {
 }
 
 }  // namespace
+
+Catalog with_called_probed(const Catalog& catalog, const std::string& name, const titan_host& host,
+                           std::chrono::milliseconds limit) {
+  const Catalog told = probed(catalog, ProbeWhich::kWithoutNote, host, limit);
+  std::vector<CatalogEntry> entries = told.entries();
+  for (CatalogEntry& entry : entries)
+    if (is_called(entry, name)) probe_plugin(entry.judged, host, limit);
+  return Catalog(told.search(), std::move(entries));
+}
 
 std::string why_unavailable(const Catalog& catalog, const std::string& name,
                             const std::optional<PluginVersion>& at_least) {
