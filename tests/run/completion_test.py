@@ -141,6 +141,13 @@ class Completion(unittest.TestCase):
         os.write(terminal, b"exit\n")
         self.assertEqual(json.loads((self.folder.path / "seen.json").read_text())["name"], "float8")
 
+    def test_an_installation_has_the_same_scripts(self):
+        prefix = self.folder.path / "prefix"
+        subprocess.run(["cmake", "--install", titan_run.PROGRAM.parents[1], "--prefix", prefix, "--component", "titan"],
+                       check=True, capture_output=True)
+        for shell, place in (("bash", "bash-completion/completions/titan"), ("zsh", "zsh/site-functions/_titan")):
+            self.assertEqual((prefix / "share" / place).read_text(), titan_run.run("completion", shell).stdout)
+
     def test_zsh(self):
         zsh = shutil.which("zsh")
         script = titan_run.run("completion", "zsh")
