@@ -17,7 +17,8 @@ namespace titan::commands {
 namespace {
 
 /// What a positional argument of a subcommand is, told by its name in cli.cpp.
-std::vector<std::string> positional_candidates(const CLI::App& command, const FoundConverters& found,
+std::vector<std::string> positional_candidates(const CLI::App& command,
+                                               const FoundConverters& found,
                                                const std::string& current) {
   for (const CLI::Option* option : command.get_options()) {
     if (!option->get_positional()) continue;
@@ -53,7 +54,9 @@ const CLI::Option* option_of(const CLI::App& command, const std::string& word) {
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
 
-bool is_config_option(const std::string& word) { return word == "--config" || word == "--job.config_file"; }
+bool is_config_option(const std::string& word) {
+  return word == "--config" || word == "--job.config_file";
+}
 
 std::vector<std::string> config_files(const std::string& current) {
   return files_ending_in({".yaml", ".yml"}, current);
@@ -70,7 +73,8 @@ std::vector<std::string> dashed_candidates(const CLI::App& command, const FoundC
   if (const size_t equals = current.find('='); equals != std::string::npos) {
     const std::string name = current.substr(0, equals), value = current.substr(equals + 1);
     if (is_config_option(name)) return with_prefix(config_files(value), name + "=");
-    return with_prefix(option_of(command, name) ? flag_values(name) : found.values_of(name, value), name + "=");
+    return with_prefix(option_of(command, name) ? flag_values(name) : found.values_of(name, value),
+                       name + "=");
   }
   std::vector<std::string> words;
   for (const CLI::Option* option : command.get_options())
@@ -133,13 +137,15 @@ std::vector<std::string> candidates(const CLI::App& app, const CompletionLine& l
     for (std::string& file : config_files(current)) values.push_back(std::move(file));
     return values;
   }
-  if (has_positional(*command) && !positional_given) return positional_candidates(*command, found, current);
+  if (has_positional(*command) && !positional_given)
+    return positional_candidates(*command, found, current);
   if (command->get_allow_extras() && !file_given) return config_files(current);
   return {};
 }
 
 std::string without_blanks_and_quotes(std::string breaks) {
-  breaks.erase(std::remove_if(breaks.begin(), breaks.end(), [](char c) { return std::strchr(" \t\n\"'", c) != nullptr; }),
+  breaks.erase(std::remove_if(breaks.begin(), breaks.end(),
+                              [](char c) { return std::strchr(" \t\n\"'", c) != nullptr; }),
                breaks.end());
   return breaks;
 }
@@ -152,8 +158,10 @@ void print_completion(const std::string& shell) {
   else if (shell == "zsh")
     std::cout << kZshCompletion;
   else
-    throw usage_error(shell.empty() ? "no shell was named" : "there is no completion for '" + printable(shell, 80) + "'",
-                      "titan completion", did_you_mean(shell, {"bash", "zsh"}) + "titan completion bash, or zsh");
+    throw usage_error(shell.empty() ? "no shell was named"
+                                    : "there is no completion for '" + printable(shell, 80) + "'",
+                      "titan completion",
+                      did_you_mean(shell, {"bash", "zsh"}) + "titan completion bash, or zsh");
 }
 
 void print_candidates(const CLI::App& app, const std::string& line, const std::string& breaks) {
@@ -166,7 +174,8 @@ void print_candidates(const CLI::App& app, const std::string& line, const std::s
     const std::string inside = without_blanks_and_quotes(breaks);
     const size_t cut = current.find_last_of(inside) + 1;  // npos + 1 is 0
     for (const std::string& candidate : candidates(app, parsed))
-      if (candidate.rfind(current, 0) == 0 && is_one_printable_line(candidate)) text += candidate.substr(cut) + "\n";
+      if (candidate.rfind(current, 0) == 0 && is_one_printable_line(candidate))
+        text += candidate.substr(cut) + "\n";
   } catch (...) {
     // A shell that completes has no place for errors; the command itself will say them.
     return;

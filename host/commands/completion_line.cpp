@@ -36,7 +36,8 @@ CompletionLine::CompletionLine(std::string_view line) {
     if (quote) {
       if (c == quote)
         quote = 0;
-      else if (c == '\\' && quote == '"' && i + 1 < line.size() && (line[i + 1] == '"' || line[i + 1] == '\\'))
+      else if (c == '\\' && quote == '"' && i + 1 < line.size() &&
+               (line[i + 1] == '"' || line[i + 1] == '\\'))
         words.back() += line[++i];
       else
         words.back() += c;
@@ -56,18 +57,20 @@ CompletionLine::CompletionLine(std::string_view line) {
   while (words.size() > 1 && is_assignment(words.front())) words.erase(words.begin());
 }
 
-std::vector<std::string> files_ending_in(const std::vector<std::string>& endings, const std::string& current) {
+std::vector<std::string> files_ending_in(const std::vector<std::string>& endings,
+                                         const std::string& current) {
   const size_t slash = current.rfind('/');
   const std::string folder = slash == std::string::npos ? "" : current.substr(0, slash + 1);
   const std::string begin = current.substr(folder.size());
   std::vector<std::string> found;
   std::error_code error;
-  for (fs::directory_iterator entry(folder.empty() ? "." : home_expanded(folder), error), end; !error && entry != end;
-       entry.increment(error)) {
+  for (fs::directory_iterator entry(folder.empty() ? "." : home_expanded(folder), error), end;
+       !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
     if (name.rfind(begin, 0) != 0 || (name.front() == '.' && begin.empty())) continue;
     std::error_code ignored;
-    const bool wanted = std::any_of(endings.begin(), endings.end(), [&](const auto& e) { return name.ends_with(e); });
+    const bool wanted = std::any_of(endings.begin(), endings.end(),
+                                    [&](const auto& e) { return name.ends_with(e); });
     if (entry->is_directory(ignored))
       found.push_back(folder + name + "/");
     else if (wanted)

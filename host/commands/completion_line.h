@@ -7,7 +7,8 @@
 
 namespace titan::commands {
 
-/// Splits as a POSIX shell does, without expanding anything. Assignments before the command are left out.
+/// Splits as a POSIX shell does, without expanding anything. Assignments before the command are
+/// left out.
 struct CompletionLine {
   explicit CompletionLine(std::string_view line);
   const std::string& current() const { return words.back(); }
@@ -17,7 +18,8 @@ struct CompletionLine {
 
 /// Files with one of these endings, and folders (ending in '/'), that begin with `current`. "~/" is
 /// kept as it was typed. Hidden ones only if their dot was typed.
-std::vector<std::string> files_ending_in(const std::vector<std::string>& endings, const std::string& current);
+std::vector<std::string> files_ending_in(const std::vector<std::string>& endings,
+                                         const std::string& current);
 
 /// Whether the program takes a word for a config file, whatever stands before it.
 bool is_config_file_name(std::string_view word);

@@ -18,9 +18,12 @@ namespace {
 
 constexpr const char* kConverters = "model.converters";
 
-bool begins_with(const std::string& text, const std::string& prefix) { return text.rfind(prefix, 0) == 0; }
+bool begins_with(const std::string& text, const std::string& prefix) {
+  return text.rfind(prefix, 0) == 0;
+}
 
-/// The line's config as far as it can be read: of its options only those that say where plugins are.
+/// The line's config as far as it can be read: of its options only those that say where plugins
+/// are.
 config::LoadedConfig readable_config(const std::vector<std::string>& words) {
   std::optional<std::filesystem::path> file;
   std::vector<std::string> overrides;
@@ -28,7 +31,9 @@ config::LoadedConfig readable_config(const std::vector<std::string>& words) {
     const size_t equals = words[i].find('=');
     const std::string name = words[i].substr(0, equals);
     const bool next = equals == std::string::npos && i + 2 < words.size();
-    const std::string value = equals != std::string::npos ? words[i].substr(equals + 1) : next ? words[i + 1] : "";
+    const std::string value = equals != std::string::npos ? words[i].substr(equals + 1)
+                              : next                      ? words[i + 1]
+                                                          : "";
     if (name == "--config" || name == "--job.config_file")
       file = value;
     else if (begins_with(name, "--plugins.") && !value.empty())
@@ -47,8 +52,9 @@ config::LoadedConfig readable_config(const std::vector<std::string>& words) {
 
 /// Enum values may be any text: only what a shell takes as it is may come out.
 bool is_plain_word(const std::string& text) {
-  return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                                 "_.,:=/+@%-") == std::string::npos;
+  return !text.empty() && text.find_first_not_of(
+                              "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                              "_.,:=/+@%-") == std::string::npos;
 }
 
 std::vector<std::string> values_of_schema(const config::OptionSchema& option) {
@@ -60,7 +66,8 @@ std::vector<std::string> values_of_schema(const config::OptionSchema& option) {
 }
 
 /// "a,b," + each value that is not in the list yet.
-std::vector<std::string> list_values(const std::vector<std::string>& values, const std::string& typed) {
+std::vector<std::string> list_values(const std::vector<std::string>& values,
+                                     const std::string& typed) {
   const std::string before = typed.substr(0, typed.find_last_of(",[") + 1);
   std::set<std::string> listed;
   std::string item;
@@ -103,7 +110,8 @@ std::vector<std::string> FoundConverters::plugin_names() const { return plugin_n
 std::vector<std::string> FoundConverters::keys() const {
   std::vector<std::string> keys = config::all_full_names();
   for (const config::ConverterSchema& converter : converters_) {
-    for (const config::OptionSchema& option : converter.options) keys.push_back(converter.name + "." + option.name);
+    for (const config::OptionSchema& option : converter.options)
+      keys.push_back(converter.name + "." + option.name);
     for (const config::OptionSchema& option : config::common_options())
       keys.push_back(converter.name + "." + option.name);
   }
@@ -134,7 +142,8 @@ bool FoundConverters::is_flag(const std::string& option) const {
   return schema && schema->type == config::OptionType::kBool && !schema->is_list;
 }
 
-std::vector<std::string> FoundConverters::values_of(const std::string& option, const std::string& typed) const {
+std::vector<std::string> FoundConverters::values_of(const std::string& option,
+                                                    const std::string& typed) const {
   if (option == std::string("--") + kConverters) return list_values(converter_names_, typed);
   const config::OptionSchema* schema = find_option_schema(option);
   if (!schema) return {};

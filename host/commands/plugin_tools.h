@@ -22,9 +22,12 @@ class PluginTools {
   PluginTools(const PluginTools&) = delete;
   PluginTools& operator=(const PluginTools&) = delete;
 
-  /// Makes a config file and overrides of what was left over; the second argument is the command's name.
-  using Arguments = std::function<ConfigArguments(const std::vector<std::string>&, const std::string&)>;
-  /// Runs the one that the line asked for and returns the exit status; nothing if it was another one.
+  /// Makes a config file and overrides of what was left over; the second argument is the command's
+  /// name.
+  using Arguments =
+      std::function<ConfigArguments(const std::vector<std::string>&, const std::string&)>;
+  /// Runs the one that the line asked for and returns the exit status; nothing if it was another
+  /// one.
   std::optional<int> run(const Arguments& arguments) const;
 
  private:

@@ -18,8 +18,8 @@ bool is_called(const CatalogEntry& entry, const std::string& name) {
 /// "float8 0.1.0 (/opt/float8.so)"
 std::string entry_text(const CatalogEntry& entry) {
   const PluginDescription& plugin = *entry.judged.description;
-  return plugin.name + (plugin.version.empty() ? " without a version" : " " + plugin.version) + " (" +
-         printable(entry.candidate.path.native()) + ")";
+  return plugin.name + (plugin.version.empty() ? " without a version" : " " + plugin.version) +
+         " (" + printable(entry.candidate.path.native()) + ")";
 }
 
 std::string not_found_text(const Catalog& catalog, const std::string& name) {
@@ -28,9 +28,9 @@ std::string not_found_text(const Catalog& catalog, const std::string& name) {
     if (entry.loadable()) names.push_back(entry.judged.description->name);
   std::string text = "no plugin or converter is called '" + printable(name, 80) + "'; ";
   text += did_you_mean(name, names);
-  const auto refused = std::count_if(catalog.entries().begin(), catalog.entries().end(), [](const CatalogEntry& entry) {
-    return entry.judged.verdict.outcome == Outcome::kRefused;
-  });
+  const auto refused = std::count_if(
+      catalog.entries().begin(), catalog.entries().end(),
+      [](const CatalogEntry& entry) { return entry.judged.verdict.outcome == Outcome::kRefused; });
   if (refused > 0) text += std::to_string(refused) + " refused, see titan plugins list; ";
   if (catalog.searched().empty()) return text + "no folder was searched";
   text += "searched";
@@ -63,7 +63,8 @@ std::string why_unavailable(const Catalog& catalog, const std::string& name,
     if (!is_called(entry, name)) continue;
     if (!entry.loadable()) {
       refused += (refused.empty() ? "" : "; ") + printable(entry.candidate.path.native()) + " is " +
-                 outcome_name(entry.judged.verdict.outcome) + ": it " + entry.judged.verdict.reason_with_rule();
+                 outcome_name(entry.judged.verdict.outcome) + ": it " +
+                 entry.judged.verdict.reason_with_rule();
       continue;
     }
     if (!at_least) return {};

@@ -17,7 +17,9 @@ std::string escaped(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
     const bool alone = i > 0 && text[i - 1] == ' ' && i + 1 < text.size() && text[i + 1] == ' ';
-    if (std::string_view("\\`[]<|").find(text[i]) != std::string_view::npos || (text[i] == '*' && !alone)) out += '\\';
+    if (std::string_view("\\`[]<|").find(text[i]) != std::string_view::npos ||
+        (text[i] == '*' && !alone))
+      out += '\\';
     out += text[i] == '\n' ? ' ' : text[i];
   }
   return out;
@@ -33,13 +35,15 @@ std::string plain_value(const ReportJson& value) {
   if (value.is_string()) return value.get<std::string>();
   if (!value.is_array()) return value.dump();
   std::string text;
-  for (const ReportJson& item : value) text.append(text.empty() ? "" : ",").append(plain_value(item));
+  for (const ReportJson& item : value)
+    text.append(text.empty() ? "" : ",").append(plain_value(item));
   return text;
 }
 
 std::string table_row(const std::vector<std::string>& cells) {
   std::string text = "|";
-  for (const std::string& cell : cells) text.append(" ").append(cell).append(cell.empty() ? "|" : " |");
+  for (const std::string& cell : cells)
+    text.append(" ").append(cell).append(cell.empty() ? "|" : " |");
   return text + "\n";
 }
 
@@ -54,7 +58,8 @@ std::string bound_text(const ReportJson& option, const char* which) {
 std::string allowed_text(const ReportJson& option) {
   if (option.contains("values")) {
     std::string text;
-    for (const ReportJson& value : option["values"]) text += (text.empty() ? "" : ", ") + as_code(plain_value(value));
+    for (const ReportJson& value : option["values"])
+      text += (text.empty() ? "" : ", ") + as_code(plain_value(value));
     return text;
   }
   const bool from = option.contains("min"), to = option.contains("max");
@@ -68,14 +73,18 @@ void append_option_table(const ReportJson& options, std::string& text) {
     text += "It has no options of its own.\n";
     return;
   }
-  text += table_row({"option", "type", "default", "allowed", "meaning"}) + "|---|---|---|---|---|\n";
+  text +=
+      table_row({"option", "type", "default", "allowed", "meaning"}) + "|---|---|---|---|---|\n";
   for (const ReportJson& option : options) {
     std::string names = as_code(plain_value(option["name"]));
     if (option.contains("aliases"))
-      for (const ReportJson& alias : option["aliases"]) names += ", also " + as_code(plain_value(alias));
+      for (const ReportJson& alias : option["aliases"])
+        names += ", also " + as_code(plain_value(alias));
     const std::string value = option.contains("default") ? plain_value(option["default"]) : "";
     text += table_row({names, plain_value(option["type"]),
-                       !option.contains("default") ? "required" : value.empty() ? "empty" : as_code(value),
+                       !option.contains("default") ? "required"
+                       : value.empty()             ? "empty"
+                                                   : as_code(value),
                        allowed_text(option), escaped(plain_value(option["help"]))});
   }
 }
@@ -83,11 +92,13 @@ void append_option_table(const ReportJson& options, std::string& text) {
 /// A value that the option takes, for the example: its default, else the nearest to hand.
 std::string example_value(const ReportJson& option) {
   for (const char* key : {"default", "min", "max"})
-    if (option.contains(key)) return key == std::string("default") ? plain_value(option[key]) : bound_text(option, key);
+    if (option.contains(key))
+      return key == std::string("default") ? plain_value(option[key]) : bound_text(option, key);
   if (option.contains("values")) return plain_value(option["values"].front());
   const std::string type = plain_value(option["type"]);
   if (type.find("bool") != std::string::npos) return "true";
-  return type.find("int") != std::string::npos || type.find("float") != std::string::npos ? "1" : "VALUE";
+  return type.find("int") != std::string::npos || type.find("float") != std::string::npos ? "1"
+                                                                                          : "VALUE";
 }
 
 /// For a shell; nothing if quotes would not be enough.
@@ -100,17 +111,22 @@ std::string quoted_value(const std::string& value) {
   return plain ? value : "'" + value + "'";
 }
 
-/// Required options must be given; of the others one shows the form.
+/// Required options must be given, and those that the note wants tried with a certain value; of the
+/// others one shows the form.
 std::string example_command(const ReportJson& converter, const std::string& file) {
   const std::string name = plain_value(converter["name"]);
-  std::string text = "    titan train CONFIG.yaml --plugins.paths=" + quoted_value(file) + " --model.converters=" + name;
+  const ReportJson tried = converter.value("validate_with", ReportJson::object());
+  std::string text = "    titan train CONFIG.yaml --plugins.paths=" + quoted_value(file) +
+                     " --model.converters=" + name;
   bool shown = false;
   for (const ReportJson& option : converter["options"]) {
-    const std::string value = quoted_value(example_value(option));
-    if (option["required"].get<bool>() || (!shown && !value.empty())) {
-      text += " --" + name + "." + plain_value(option["name"]) + "=" + value;
-      shown = true;
-    }
+    const std::string key = plain_value(option["name"]);
+    const bool is_tried = tried.contains(key);
+    const std::string value =
+        quoted_value(is_tried ? plain_value(tried[key]) : example_value(option));
+    if (!is_tried && !option["required"].get<bool>() && (shown || value.empty())) continue;
+    text.append(" --").append(name).append(".").append(key).append("=").append(value);
+    shown = true;
   }
   return text + "\n";
 }
@@ -119,12 +135,14 @@ constexpr std::array<std::string_view, 3> kShownBelow = {"name", "summary", "opt
 
 void append_converter(const ReportJson& converter, const std::string& file, std::string& text) {
   text += "\n## Converter `" + plain_value(converter["name"]) + "`\n\n";
-  if (const std::string summary = plain_value(converter["summary"]); !summary.empty()) text += escaped(summary) + "\n\n";
+  if (const std::string summary = plain_value(converter["summary"]); !summary.empty())
+    text += escaped(summary) + "\n\n";
   // What else the report knows of it.
   std::string facts;
   for (const auto& [key, value] : converter.items())
     if (std::find(kShownBelow.begin(), kShownBelow.end(), key) == kShownBelow.end())
-      facts += "* " + escaped(key) + ": " + as_code(value.is_structured() ? value.dump() : plain_value(value)) + "\n";
+      facts += "* " + escaped(key) + ": " +
+               as_code(value.is_structured() ? value.dump() : plain_value(value)) + "\n";
   if (!facts.empty()) text += facts + "\n";
   append_option_table(converter["options"], text);
   text += "\nIn the folder of the file:\n\n" + example_command(converter, file);
@@ -149,11 +167,13 @@ std::string plugin_page(const JudgedPlugin& judged) {
   row("license", escaped(plain_value(plugin["license"])));
   row("homepage", escaped(plain_value(plugin["homepage"])));
   row("vendor", escaped(plain_value(plugin["vendor"])));
-  row("API level", "needs " + plain_value(plugin["api_min"]) + ", built with " + plain_value(plugin["api_built"]));
+  row("API level", "needs " + plain_value(plugin["api_min"]) + ", built with " +
+                       plain_value(plugin["api_built"]));
   row("tier", plain_value(plugin["tier"]));
   if (const std::string oldest = plain_value(plugin["torch_min"]); !oldest.empty())
     row("LibTorch", escaped(oldest) + " or newer");
-  if (plugin.contains("torch_build")) row("LibTorch", escaped(plain_value(plugin["torch_build"])) + " exactly");
+  if (plugin.contains("torch_build"))
+    row("LibTorch", escaped(plain_value(plugin["torch_build"])) + " exactly");
   const std::string file = "./" + printable(judged.path.filename().native());
   for (const ReportJson& converter : plugin["converters"]) append_converter(converter, file, text);
   text += "\nModules are chosen with `include` and `exclude`, as for every converter.\n";

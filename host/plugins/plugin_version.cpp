@@ -72,7 +72,8 @@ std::strong_ordering PluginVersion::operator<=>(const PluginVersion& other) cons
     return prerelease_.empty() <=> other.prerelease_.empty();
   const size_t common = std::min(prerelease_.size(), other.prerelease_.size());
   for (size_t i = 0; i < common; ++i)
-    if (const auto order = by_identifier(prerelease_[i], other.prerelease_[i]); order != 0) return order;
+    if (const auto order = by_identifier(prerelease_[i], other.prerelease_[i]); order != 0)
+      return order;
   return prerelease_.size() <=> other.prerelease_.size();
 }
 

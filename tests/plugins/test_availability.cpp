@@ -19,10 +19,25 @@ PluginVersion parsed_version(std::string_view text) {
 }
 
 TEST(PluginVersions, AreOrderedAsSemanticVersioningSays) {
-  const std::vector<std::string> ascending = {
-      "0.0.1",        "0.2.0-rc.1", "0.2",          "0.10.0",       "1.0.0-0",   "1.0.0-alpha", "1.0.0-alpha.1",
-      "1.0.0-alpha.beta", "1.0.0-beta", "1.0.0-beta.2", "1.0.0-beta.11", "1.0.0-rc.1", "1.0.0", "1.0.1-x",
-      "1.0.1",        "2",          "9.0.0",        "10.0.0",       "123456789012345678901234567890.0.0"};
+  const std::vector<std::string> ascending = {"0.0.1",
+                                              "0.2.0-rc.1",
+                                              "0.2",
+                                              "0.10.0",
+                                              "1.0.0-0",
+                                              "1.0.0-alpha",
+                                              "1.0.0-alpha.1",
+                                              "1.0.0-alpha.beta",
+                                              "1.0.0-beta",
+                                              "1.0.0-beta.2",
+                                              "1.0.0-beta.11",
+                                              "1.0.0-rc.1",
+                                              "1.0.0",
+                                              "1.0.1-x",
+                                              "1.0.1",
+                                              "2",
+                                              "9.0.0",
+                                              "10.0.0",
+                                              "123456789012345678901234567890.0.0"};
   for (size_t i = 0; i < ascending.size(); ++i)
     for (size_t j = 0; j < ascending.size(); ++j)
       EXPECT_EQ(parsed_version(ascending[i]) <=> parsed_version(ascending[j]), i <=> j)
@@ -36,8 +51,8 @@ TEST(PluginVersions, BuildsAndMissingPartsCountAsNothing) {
 }
 
 TEST(PluginVersions, OtherTextIsNone) {
-  for (const char* text : {"", "x", "v1.0", "1.", ".1", "1..2", "1.2.3.4", "1.2.3-", "1.2.3+", "1.2.3-a..b", "1.2.3-a+",
-                           "1.2.3 ", "-1", "1.2.3-\xc3\xa4", "1.2.3-a_b"})
+  for (const char* text : {"", "x", "v1.0", "1.", ".1", "1..2", "1.2.3.4", "1.2.3-", "1.2.3+",
+                           "1.2.3-a..b", "1.2.3-a+", "1.2.3 ", "-1", "1.2.3-\xc3\xa4", "1.2.3-a_b"})
     EXPECT_FALSE(PluginVersion::parse(text)) << text;
 }
 
@@ -49,7 +64,8 @@ Catalog catalog_of(const TempFolder& folder) {
 
 TEST(Availability, ByNameOfPluginOrConverter) {
   TempFolder folder;
-  copy_to(folder, TITAN_TEST_SO "/test_scale.so", "scale.so");  // scale 1.2.0 with scale and scale.twice
+  copy_to(folder, TITAN_TEST_SO "/test_scale.so",
+          "scale.so");  // scale 1.2.0 with scale and scale.twice
   const Catalog catalog = catalog_of(folder);
   EXPECT_EQ(why_unavailable(catalog, "scale"), "");
   EXPECT_EQ(why_unavailable(catalog, "scale.twice"), "");
@@ -57,16 +73,18 @@ TEST(Availability, ByNameOfPluginOrConverter) {
   EXPECT_EQ(why_unavailable(catalog, "scale.twice", PluginVersion::parse("1.2.1-rc.1")),
             "too old: found only scale 1.2.0 (" + (folder / "scale.so").string() + ")");
   EXPECT_EQ(why_unavailable(catalog, "scall"),
-            "no plugin or converter is called 'scall'; did you mean 'scale'? searched " + folder.path().string() +
-                " (plugins.paths)");
+            "no plugin or converter is called 'scall'; did you mean 'scale'? searched " +
+                folder.path().string() + " (plugins.paths)");
 }
 
 TEST(Availability, WhatCannotBeUsedIsNotThere) {
   TempFolder folder;
   copy_to(folder, TITAN_TEST_SO "/test_scale.so", "scale.so");
   ASSERT_EQ(chmod((folder / "scale.so").c_str(), 0666), 0);
-  EXPECT_NE(why_unavailable(catalog_of(folder), "scale").find("scale.so is refused: it "), std::string::npos);
-  EXPECT_NE(why_unavailable(catalog_of(folder), "other").find("1 refused, see titan plugins list"), std::string::npos);
+  EXPECT_NE(why_unavailable(catalog_of(folder), "scale").find("scale.so is refused: it "),
+            std::string::npos);
+  EXPECT_NE(why_unavailable(catalog_of(folder), "other").find("1 refused, see titan plugins list"),
+            std::string::npos);
   ASSERT_EQ(chmod((folder / "scale.so").c_str(), 0644), 0);
   copy_to(folder, TITAN_TEST_SO "/test_scale.so", "twin.so");
   std::ofstream(folder / "twin.so", std::ios::app) << "another file";

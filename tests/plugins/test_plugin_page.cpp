@@ -19,7 +19,8 @@ JudgedPlugin judged_note(const std::string& json) {
 }
 
 TEST(PluginPage, TellsEveryOption) {
-  EXPECT_EQ(plugin_page(judged_note(R"({"name": "p", "version": "1.2.0", "license": "MIT", "api_min": 1, "api_built": 1,
+  EXPECT_EQ(plugin_page(judged_note(
+                R"({"name": "p", "version": "1.2.0", "license": "MIT", "api_min": 1, "api_built": 1,
     "tier": "stable", "torch_min": "2.10", "converters": [{"name": "c", "summary": "sums up", "options": [
       {"name": "n", "type": "int", "min": 1, "max": 8, "help": "how many"},
       {"name": "kind", "type": "enum", "values": ["a b", "c"], "default": "a b", "aliases": ["sort"], "help": "which"},
@@ -53,7 +54,8 @@ Modules are chosen with `include` and `exclude`, as for every converter.
 }
 
 TEST(PluginPage, ANotesTextStaysText) {
-  const std::string page = plugin_page(judged_note(R"({"name": "p", "version": "1.0.0", "homepage": "[x](y) <b>", "api_min": 1,
+  const std::string page = plugin_page(
+      judged_note(R"({"name": "p", "version": "1.0.0", "homepage": "[x](y) <b>", "api_min": 1,
     "api_built": 1, "tier": "none", "converters": [{"name": "c", "summary": "*loud* 2 * 3", "options": [
       {"name": "o", "type": "string", "default": "a`|b", "help": "one | two"}]}]})"));
   EXPECT_NE(page.find("| homepage | \\[x\\](y) \\<b> |"), std::string::npos) << page;

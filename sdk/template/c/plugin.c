@@ -30,10 +30,9 @@ static titan_status view(titan_tensor *tensor, numbers *out) {
   const int known = dl->dtype.code == TITAN_DTYPE_FLOAT ? out->bits == 32 || out->bits == 64
                                                         : dl->dtype.code == TITAN_DTYPE_BFLOAT;
   if (dl->device.type != TITAN_CPU || !known || dl->dtype.lanes != 1)
-    return host->set_error(
-        TITAN_UNSUPPORTED,
-        TITAN_STR("@NAME@ handles float64, float32 and bfloat16 in CPU memory"),
-        TITAN_STR("set training.device: cpu and training.dtype: float32"));
+    return host->set_error(TITAN_UNSUPPORTED,
+                           TITAN_STR("@NAME@ handles float64, float32 and bfloat16 in CPU memory"),
+                           TITAN_STR("set training.device: cpu and training.dtype: float32"));
   out->data = (char *)dl->data + dl->byte_offset;
   out->count = 1;
   for (int32_t i = 0; i < dl->ndim; ++i) out->count *= dl->shape[i];
@@ -166,7 +165,8 @@ static titan_status convert(void *instance, titan_model *model) {
     titan_tensor_spec gain = TITAN_SIZED(titan_tensor_spec);
     double out = 0;
     TRY(host->model_module(model, i, &info));
-    if (!(info.flags & TITAN_MODULE_SELECTED) || !titan_equal(info.kind, TITAN_KIND_LINEAR)) continue;
+    if (!(info.flags & TITAN_MODULE_SELECTED) || !titan_equal(info.kind, TITAN_KIND_LINEAR))
+      continue;
     TRY(host->model_attribute(model, i, TITAN_STR("out_features"), &out));
     const int64_t shape[1] = {(int64_t)out};
     start.rule = TITAN_INIT_CONSTANT;

@@ -54,7 +54,8 @@ Tensor sum_of_products(TensorRef a, TensorRef b, TensorRef gain) {
     const T *left = a.data<T>(), *right = b.data<T>();
     const int64_t count = a.numel(), channels = gain.numel();
     std::vector<double> sum(channels, 0.0);
-    for (int64_t i = 0; i < count; ++i) sum[i % channels] += to_number(left[i]) * to_number(right[i]);
+    for (int64_t i = 0; i < count; ++i)
+      sum[i % channels] += to_number(left[i]) * to_number(right[i]);
     T* to = out.ref().data<T>();
     for (int64_t c = 0; c < channels; ++c) to[c] = to_type<T>(sum[c]);
   });

@@ -1,4 +1,5 @@
-/* A plugin for tests of completion: its code must not run, and its values must not mean anything to a shell. */
+/* A plugin for tests of completion: its code must not run, and its values must not mean anything to
+ * a shell. */
 #include <stdlib.h>
 #include <titan/titan_sdk.h>
 
