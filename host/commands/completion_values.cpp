@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "commands/completion_line.h"
+#include "commands/model_setup.h"
 #include "commands/plugin_setup.h"
 #include "config/common_options.h"
 #include "config/fields.h"
@@ -82,6 +83,15 @@ std::vector<std::string> list_values(const std::vector<std::string>& values,
   return out;
 }
 
+/// Of every model.
+std::vector<std::string> flavor_names() {
+  std::vector<std::string> names;
+  const model::TrainSpecRegistry specs = train_specs();
+  for (const std::string& name : specs.names())
+    for (const model::Flavor& flavor : specs.get(name).flavors) names.push_back(flavor.name);
+  return names;
+}
+
 }  // namespace
 
 FoundConverters::FoundConverters(const std::vector<std::string>& words) {
@@ -145,6 +155,8 @@ bool FoundConverters::is_flag(const std::string& option) const {
 std::vector<std::string> FoundConverters::values_of(const std::string& option,
                                                     const std::string& typed) const {
   if (option == std::string("--") + kConverters) return list_values(converter_names_, typed);
+  if (option == "--model.name") return train_specs().names();
+  if (option == "--model.flavor") return flavor_names();
   const config::OptionSchema* schema = find_option_schema(option);
   if (!schema) return {};
   const std::vector<std::string> values = values_of_schema(*schema);

@@ -75,6 +75,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.bash("titan train --float8.emulate=t"), ["true"])
         self.assertEqual(self.bash("titan train --float8.recipe="), ["tensorwise"])
         self.assertEqual(self.bash("titan plan x.yaml --device sm_9"), ["sm_90"])
+        self.assertEqual(self.bash("titan train --model.flavor=d"), ["debugmodel"])
         self.assertEqual(self.bash("titan plugins new x --language t"), ["torch"])
         self.assertEqual(self.bash("titan train --job.dump_folder="), [])  # the shell's own completion of files
 
@@ -112,7 +113,7 @@ class Completion(unittest.TestCase):
     def test_a_plugins_text_means_nothing_and_its_code_does_not_run(self):
         for line in ("titan train --odd_values.kind=", "titan train --odd_values.kind "):
             self.assertEqual(self.bash(line, TITAN_PLUGIN_PATH=str(ODD_VALUES)), ["plain"])
-        self.assertEqual(self.bash("titan plugins inspect o", TITAN_PLUGIN_PATH=str(ODD_VALUES)), ["odd_values"])
+        self.assertEqual(self.bash("titan plugins why o", TITAN_PLUGIN_PATH=str(ODD_VALUES)), ["odd_values"])
         self.assertFalse((self.folder.path / "pwned").exists())
 
     def test_in_an_interactive_bash(self):
