@@ -58,8 +58,9 @@ void check_new_name(const std::string& name) {
   if (const std::string problem = config::problem_of_name(name); !problem.empty())
     throw usage_error(shown + " " + problem, kNewPlugin, "choose a name of its own");
   static const std::vector<std::string> targets = {
-      "all",     "clean",          "depend",     "edit_cache",    "help", "install",
-      "package", "package_source", "preinstall", "rebuild_cache", "test"};
+      "all",        "clean",         "depend",  "edit_cache",
+      "help",       "install",       "package", "package_source",
+      "preinstall", "rebuild_cache", "test",    "list_install_components"};
   if (std::find(targets.begin(), targets.end(), name) != targets.end())
     throw usage_error(shown + " is the name of one of CMake's own targets", kNewPlugin,
                       "choose another name");
@@ -132,6 +133,23 @@ class TemporaryProject {
   fs::path path_;
 };
 
+void print_next_steps(const std::string& place) {
+  const auto line = [](const std::vector<std::string>& words) {
+    std::cout << "  " << shell_text(words) << "\n";
+  };
+  std::cout << "next:\n";
+  std::string prefix = installation_prefix().string();
+  std::error_code ignored;
+  if (!fs::exists(installation_prefix() / "lib/cmake/TitanSDK/TitanSDKConfig.cmake", ignored)) {
+    // This program runs from the folder that it was built in: the SDK is not installed beside it.
+    line({"cmake", "--install", prefix, "--prefix", "PREFIX"});
+    prefix = "PREFIX";
+  }
+  line({"cmake", "-S", place, "-B", place + "/build", "-DCMAKE_PREFIX_PATH=" + prefix});
+  line({"cmake", "--build", place + "/build"});
+  line({"ctest", "--test-dir", place + "/build", "--output-on-failure"});
+}
+
 }  // namespace
 
 void new_plugin(const std::string& name, const std::string& language_name, const fs::path& folder) {
@@ -177,13 +195,7 @@ void new_plugin(const std::string& name, const std::string& language_name, const
   std::sort(written.begin(), written.end());
   std::cout << "wrote " << shown << "\n";
   for (const fs::path& path : written) std::cout << "  " << path.string() << "\n";
-  const std::string place = folder.empty() ? name : folder.string();
-  const auto line = [](const std::vector<std::string>& words) { return shell_text(words); };
-  std::cout << "next:\n  "
-            << line({"cmake", "-S", place, "-B", place + "/build",
-                     "-DCMAKE_PREFIX_PATH=" + installation_prefix().string()})
-            << "\n  " << line({"cmake", "--build", place + "/build"}) << "\n  "
-            << line({"ctest", "--test-dir", place + "/build", "--output-on-failure"}) << "\n";
+  print_next_steps(folder.empty() ? name : folder.string());
 }
 
 }  // namespace titan::commands

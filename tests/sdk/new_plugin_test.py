@@ -49,9 +49,9 @@ class NewPlugin(unittest.TestCase):
         for name, language, source in (("gain-c.1", "c", "gain-c.1.c"), ("gain_cpp", "cpp", "gain_cpp.cpp"),
                                        ("gain_torch", "torch", "gain_torch.cpp")):
             with self.subTest(language=language):
-                made = self.titan("plugins", "new", name, "--language", language)
+                folder = self.work / f"my {name}"
+                made = self.titan("plugins", "new", name, "--language", language, "--folder", folder)
                 self.assertEqual(made.returncode, 0, made.stderr)
-                folder = self.work / name
                 files = {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()}
                 self.assertEqual(files, FILES | {source, f"{name}.json"})
                 for file in files:
@@ -132,6 +132,8 @@ class NewPlugin(unittest.TestCase):
     def test_the_build_folder_has_the_template_too(self):
         made = self.titan("plugins", "new", "from_build", program=titan_run.PROGRAM)
         self.assertEqual(made.returncode, 0, made.stderr)
+        # There is no SDK beside it to build with: that comes first.
+        self.assertIn(f"cmake --install {BUILD} --prefix PREFIX\n", made.stdout)
 
 
 if __name__ == "__main__":

@@ -91,17 +91,17 @@ static titan_status sum_of_products(titan_tensor *a, titan_tensor *b, titan_tens
   TRY(view(a, &left));
   TRY(view(b, &right));
   TRY(empty_like(gain, out));
-  titan_status status = view(*out, &to);
-  if (status == TITAN_OK) {
-    for (int64_t c = 0; c < to.count; ++c) {
-      double sum = 0;
-      for (int64_t i = c; i < left.count; i += to.count) sum += get(&left, i) * get(&right, i);
-      set(&to, c, sum);
-    }
-    return TITAN_OK;
+  const titan_status status = view(*out, &to);
+  if (status != TITAN_OK) {
+    host->tensor_release(*out);
+    return status;
   }
-  host->tensor_release(*out);
-  return status;
+  for (int64_t c = 0; c < to.count; ++c) {
+    double sum = 0;
+    for (int64_t i = c; i < left.count; i += to.count) sum += get(&left, i) * get(&right, i);
+    set(&to, c, sum);
+  }
+  return TITAN_OK;
 }
 
 /* Runs after a linear layer, whatever computed that. */

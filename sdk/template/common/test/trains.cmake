@@ -12,15 +12,15 @@ file(WRITE ${FOLDER}/tiny.yaml "model:
   args: {dim: 32, n_layers: 2, n_heads: 4, n_kv_heads: 2, vocab_size: 320, multiple_of: 16}
 training:
   dataset: text
-  dataset_path: ${FOLDER}/text.txt
+  dataset_path: \"${FOLDER}/text.txt\"
   local_batch_size: 2
   seq_len: 32
   steps: 8
   device: cpu
 optimizer: {lr: 0.01}
 metrics: {log_freq: 1}
-job: {dump_folder: ${FOLDER}/out}
-plugins: {paths: [${PLUGIN}]}
+job: {dump_folder: \"${FOLDER}/out\"}
+plugins: {paths: [\"${PLUGIN}\"]}
 ")
 
 # The losses of steps 1 and 8 of a run with these options.
