@@ -11,8 +11,10 @@
 
 #include "base/error.h"
 #include "base/suggest.h"
+#include "commands/completion_command.h"
 #include "commands/config_command.h"
 #include "commands/plan_command.h"
+#include "commands/plugin_tools.h"
 #include "commands/plugins_command.h"
 #include "commands/train_command.h"
 #include "titan/version.h"
@@ -27,6 +29,7 @@ Examples:
   titan train configs/llama3_debug.yaml --model.converters=float8 --float8.emulate=true
   titan plan configs/llama3_405b.yaml --model.converters=float8 --device sm_90
   titan plugins list
+  titan plugins new my_plugin
   titan config explain training
 
 Any key of the config can be set as --section.key=value; the command line wins over the file.
@@ -95,7 +98,10 @@ int dispatch(int argc, char** argv) {
   CLI::App* inspect_app = plugins_app->add_subcommand("inspect", "one plugin in full, without running it");
   inspect_app->add_option("what", what, "a .so file, or the name of a plugin or converter");
   inspect_app->add_flag("--json", json, "as JSON");
+  bool markdown = false;
+  inspect_app->add_flag("--markdown", markdown, "as a page for people")->excludes("--json");
   inspect_app->allow_extras();
+  const PluginTools plugin_tools(*plugins_app);
 
   CLI::App* why_app = plugins_app->add_subcommand("why", "how far a plugin comes, gate by gate: why it is used or not");
   why_app->add_option("what", what, "a converter, a plugin or a .so file");
@@ -125,6 +131,15 @@ int dispatch(int argc, char** argv) {
   explain_app->allow_extras();
   CLI::App* schema_app = config_app->add_subcommand("schema", "the JSON Schema of configs, with the plugins that are found");
   schema_app->allow_extras();
+
+  std::string shell;
+  CLI::App* completion_app = app.add_subcommand("completion", "prints the completion script of a shell: bash or zsh");
+  completion_app->add_option("shell", shell, "bash or zsh");
+  // What those scripts call at every press of the key: `titan complete BREAKS LINE`.
+  if (argc == 4 && std::string(argv[1]) == "complete") {
+    print_candidates(app, argv[3], argv[2]);
+    return 0;
+  }
 
   // CLI11 knows no suggestions: catch a mistyped subcommand before it does.
   const auto check_word = [](int count, char** words, int at, const CLI::App& parent, const std::string& place) {
@@ -161,6 +176,8 @@ int dispatch(int argc, char** argv) {
     return train(config_arguments(train_app->remaining(), "train"), {argv, argv + argc});
   } else if (*list_app) {
     plugins_list(config_arguments(list_app->remaining(), "plugins list"), json, dry);
+  } else if (*inspect_app && markdown) {
+    plugins_page(config_arguments(inspect_app->remaining(), "plugins inspect"), what);
   } else if (*inspect_app) {
     if (!plugins_inspect(config_arguments(inspect_app->remaining(), "plugins inspect"), what, json))
       return static_cast<int>(ExitStatus::kUsage);
@@ -170,6 +187,10 @@ int dispatch(int argc, char** argv) {
   } else if (*doctor_app) {
     if (!plugins_doctor(config_arguments(doctor_app->remaining(), "plugins doctor"), json))
       return static_cast<int>(ExitStatus::kUsage);
+  } else if (const auto status = plugin_tools.run(config_arguments)) {
+    return *status;
+  } else if (*completion_app) {
+    print_completion(shell);
   } else if (*plan_app) {
     plan(config_arguments(plan_app->remaining(), "plan"), device.empty() ? std::nullopt : std::optional(device), json);
   } else if (*show_app) {

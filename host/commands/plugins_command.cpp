@@ -13,6 +13,7 @@
 #include "converters/plugin_converter.h"
 #include "plugins/elf_file.h"
 #include "plugins/load_report.h"
+#include "plugins/plugin_page.h"
 #include "plugins/probe.h"
 #include "plugins/report.h"
 #include "titan/version.h"
@@ -53,6 +54,12 @@ bool plugins_inspect(const ConfigArguments& arguments, const std::string& what, 
   const plugins::JudgedPlugin judged = plugins::find_for_inspection(find_plugins(&config), what, options);
   std::cout << (json ? plugins::inspect_json(judged) + "\n" : plugins::inspect_text(judged));
   return judged.verdict.outcome == plugins::Outcome::kLoadable;
+}
+
+void plugins_page(const ConfigArguments& arguments, const std::string& what) {
+  const config::LoadedConfig config = config::load_config(arguments.file, arguments.overrides);
+  std::cout << plugins::plugin_page(
+      plugins::find_for_inspection(find_plugins(&config), what, judge_options(&config)));
 }
 
 bool plugins_why(const ConfigArguments& arguments, const std::string& what, bool json) {

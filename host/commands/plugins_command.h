@@ -13,6 +13,8 @@ void plugins_list(const ConfigArguments& arguments, bool json, bool dry);
 /// `what`: a file, or the name of a plugin or converter.
 /// False if the file is refused or skipped.
 bool plugins_inspect(const ConfigArguments& arguments, const std::string& what, bool json);
+/// Prints the page of a plugin (plugins/plugin_page.h).
+void plugins_page(const ConfigArguments& arguments, const std::string& what);
 
 /// Every gate with its verdict, loading included. False unless one file is loadable and no other offers
 /// the same.

@@ -55,3 +55,24 @@ function(titan_add_plugin name)
     target_include_directories(${name} PRIVATE ${_dir})
   endif()
 endfunction()
+
+# titan_install_plugin(NAME [COMPONENT name]): an install rule to lib/titan/plugins of the prefix.
+# By rename: a trainer that runs has the old file mapped, and one that starts finds the old file or the
+# new one, never a part of it.
+function(titan_install_plugin name)
+  cmake_parse_arguments(ARG "" "COMPONENT" "" ${ARGN})
+  set(_component "")
+  if(ARG_COMPONENT)
+    set(_component COMPONENT ${ARG_COMPONENT})
+  endif()
+  set(_folder lib/titan/plugins)
+  install(TARGETS ${name} LIBRARY DESTINATION ${_folder}/.new ${_component})
+  install(CODE "
+    set(_titan_folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${_folder}\")
+    file(RENAME \"\${_titan_folder}/.new/${name}.so\" \"\${_titan_folder}/${name}.so\")
+    file(GLOB _titan_rest \"\${_titan_folder}/.new/*\")
+    if(NOT _titan_rest)
+      file(REMOVE_RECURSE \"\${_titan_folder}/.new\")
+    endif()
+    list(TRANSFORM CMAKE_INSTALL_MANIFEST_FILES REPLACE \"/${_folder}/\\\\.new/\" \"/${_folder}/\")" ${_component})
+endfunction()

@@ -14,6 +14,7 @@ import unittest
 from pathlib import Path
 
 import titan_run
+from installed_prefix import install, must
 
 SOURCE = BUILD = TORCH = None
 STABLE = ("soft_cap", "lora", "sparse24", "monitor", "fused_projections")
@@ -26,20 +27,13 @@ titan_add_plugin({name} SOURCES {source} METADATA {name}.json {flags})
 """
 
 
-def must(*command, cwd=None, env=None):
-    done = subprocess.run([str(word) for word in command], cwd=cwd, env=env, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise AssertionError(f"{command}\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
 class InstalledSdk(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory()
         cls.work = Path(cls.temporary.name)
         cls.prefix = cls.work / "prefix"
-        must("cmake", "--install", BUILD, "--prefix", cls.prefix, "--component", "sdk")
+        install(BUILD, cls.prefix, "sdk")
 
     @classmethod
     def tearDownClass(cls):

@@ -49,8 +49,9 @@ class TensorRef {
     return {facts.shape, facts.shape + facts.ndim};
   }
   int64_t numel() const {
+    const auto facts = info();
     int64_t count = 1;
-    for (int64_t size : shape()) count *= size;
+    for (int32_t i = 0; i < facts.ndim; ++i) count *= facts.shape[i];
     return count;
   }
   const titan_dl_tensor& dl() const {
