@@ -55,8 +55,11 @@ std::optional<std::string> nearest(std::string_view name,
       best_distance = distance;
     }
   }
-  if (best == nullptr) return std::nullopt;
-  return *best;
+  if (best != nullptr) return *best;
+  // A longer name for it elsewhere: 'quantize.linear.float8' is 'float8' here.
+  for (const std::string& candidate : candidates)
+    if (!candidate.empty() && wanted.ends_with("." + lower_case(candidate))) return candidate;
+  return std::nullopt;
 }
 
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates) {

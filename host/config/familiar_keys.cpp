@@ -6,7 +6,7 @@
 namespace titan::config {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kFamiliarKeys = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kFamiliarKeys = {{
     {"job.config_file", "the config file is the argument of --config"},
     {"job.print_config", "use `titan config show` to print the merged config"},
     {"checkpoint.initial_load_model_only",
@@ -23,6 +23,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kFamilia
     {"activation_checkpoint.preserve_rng_state", "random generators are always restored"},
     {"activation_checkpoint.early_stop", "the whole forward of a block is always repeated"},
     {"activation_checkpoint.memory_budget", "use the modes none, full or selective"},
+    {"quantize.linear.float8.", "float8 is a converter: model.converters: [float8], with its options in the section float8"},
+    {"float8.enable_float8_linear", "float8 is applied by model.converters: [float8]"},
     {"experimental.", "extensions are plugins: see plugins.paths"},
 }};
 

@@ -150,7 +150,7 @@ class ConverterResolver {
                            "'",
                        override.value.where,
                        advice_for_familiar_key(override.target + "." + override.key) +
-                           did_you_mean(override.target, names) + sections() + available());
+                           advice_for_familiar_key(override.target + ".") + did_you_mean(override.target, names) + sections() + available());
   }
 
   ConverterRequest merge(const ConverterItem& item) const {

@@ -58,8 +58,6 @@ class Float8 {
   /// Why a layer is not converted; empty if it is.
   std::string reason_to_keep(const titan::sdk::Module& module) const {
     const std::string fqn = module.fqn();
-    for (const std::string& filter : options_.filter_fqns)
-      if (fqn.find(filter) != std::string::npos) return "its name contains '" + filter + "' (filter_fqns)";
     const auto in = static_cast<int64_t>(module.attribute("in_features"));
     const auto out = static_cast<int64_t>(module.attribute("out_features"));
     // Every dimension of a weight is a row of bytes in one of the three products.
@@ -73,7 +71,7 @@ class Float8 {
     if (!reason.empty()) {
       if (options_.strict)
         throw titan::sdk::Error(TITAN_INVALID_ARGUMENT, fqn + ": " + reason + ", and strict allows no layer to stay",
-                                "leave it out with " + instance_ + ".exclude or filter_fqns, or set strict to false");
+                                "leave it out with " + instance_ + ".exclude, or set strict to false");
       return reason + ": stays in high precision";
     }
     return options_.auto_filter_small_kn ? auto_filter(options_.recipe, in, out) : std::string();

@@ -47,7 +47,6 @@ Options read_options(const Create& create) {
   options.strict = create.option<bool>("strict");
   options.pad_inner_dim = create.option<bool>("pad_inner_dim");
   options.auto_filter_small_kn = create.option<bool>("auto_filter_small_kn");
-  options.filter_fqns = create.option_list<std::string>("filter_fqns");
   options.metrics_freq = create.option<int64_t>("metrics_freq");
 
   const DelayedOptions given = read_delayed(create), standard;
@@ -59,12 +58,10 @@ Options read_options(const Create& create) {
   const bool has_filter = options.recipe == Recipe::kTensorwise || options.recipe == Recipe::kDelayed || options.recipe == Recipe::kRowwise;
   if (options.auto_filter_small_kn && !has_filter)
     without_effect("auto_filter_small_kn knows no thresholds for recipe " + recipe,
-                   "name the layers that stay in filter_fqns, or with include and exclude");
+                   "name the layers that stay in exclude");
   if (options.metrics_freq > 0 && !options.emulate)
     without_effect("metrics_freq needs emulate: the device backend does not count what a cast loses",
                    "set metrics_freq to 0, or emulate to true");
-  for (const std::string& filter : options.filter_fqns)
-    if (filter.empty()) without_effect("filter_fqns has an empty entry, which every layer's name contains", "remove it");
   return options;
 }
 

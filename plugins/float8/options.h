@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 #include <titan/titan_sdk.hpp>
-#include <vector>
 
 #include "delayed.h"
 #include "recipe.h"
@@ -18,7 +17,6 @@ struct Options {
   bool strict = false;         ///< a layer that does not fit is an error
   bool pad_inner_dim = false;  ///< in_features need not be a multiple
   bool auto_filter_small_kn = false;
-  std::vector<std::string> filter_fqns;  ///< layers whose name contains one of these stay
   std::optional<DelayedOptions> delayed;
   int64_t metrics_freq = 0;
 };

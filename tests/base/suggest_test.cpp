@@ -40,5 +40,10 @@ TEST(DidYouMean, IsReadyToPrefixAHint) {
   EXPECT_EQ(did_you_mean("momentum", {"lr"}) + "keys: lr", "keys: lr");
 }
 
+TEST(Nearest, TheLastPartOfALongerName) {
+  EXPECT_EQ(nearest("quantize.linear.float8", {"lora", "float8"}), "float8");
+  EXPECT_EQ(nearest("quantize.linear.xfloat8", {"lora", "float8"}), std::nullopt);
+}
+
 }  // namespace
 }  // namespace titan
