@@ -178,29 +178,48 @@ CastLoss loss_of_cast(const Matrix& matrix, const Cast& cast, Along along, const
   // Half of the smallest subnormal goes to zero (a tie, to even).
   const float smallest = 0.5F / (cast.format == Format::kE4M3 ? FormatFacts<Format::kE4M3>::kPerSubnormal
                                                               : FormatFacts<Format::kE5M2>::kPerSubnormal);
-  std::atomic<int64_t> non_zero{0}, lost{0}, saturated{0};
+  struct Sums {
+    int64_t non_zero = 0, lost = 0, saturated = 0;
+    double signal = 0, noise = 0;
+  };
+  // One for each row: added up in their order, the result does not depend on the threads.
+  std::vector<Sums> of_rows(static_cast<size_t>(x.rows));
   const auto count_in = [&](int64_t row, int64_t column, int64_t count, const float* each, float scale) {
-    int64_t counted = 0, under = 0, over = 0;
+    Sums& sums = of_rows[static_cast<size_t>(row)];
+    std::vector<float> back(static_cast<size_t>(count));
+    if (each)
+      cpu_quantizer().emulate_columns(x.at(row, column), x.type, count, each, cast.format, back.data());
+    else
+      cpu_quantizer().emulate(x.at(row, column), x.type, count, scale, cast.format, back.data());
     for (int64_t i = 0; i < count; ++i) {
       const void* at = x.at(row, column + i);
-      const float value = std::fabs(x.type == InputType::kFloat32 ? *static_cast<const float*>(at)
-                                                                  : load_float(*static_cast<const uint16_t*>(at)));
-      const float scaled = value * (each ? each[i] : scale);
-      counted += value != 0;
-      under += value != 0 && scaled <= smallest;
-      over += scaled > largest;
+      const float value = x.type == InputType::kFloat32 ? *static_cast<const float*>(at)
+                                                        : load_float(*static_cast<const uint16_t*>(at));
+      const float scaled = std::fabs(value) * (each ? each[i] : scale);
+      const double error = static_cast<double>(value) - static_cast<double>(back[static_cast<size_t>(i)]);
+      sums.non_zero += value != 0;
+      sums.lost += value != 0 && scaled <= smallest;
+      sums.saturated += scaled > largest;
+      sums.signal += static_cast<double>(value) * static_cast<double>(value);
+      sums.noise += error * error;
     }
-    non_zero += counted;
-    lost += under;
-    saturated += over;
   };
   for_groups(
       x, cast, along, floats(scales),
       [&](int64_t row, int64_t column, int64_t count, float scale) { count_in(row, column, count, nullptr, scale); },
       [&](int64_t row, int64_t count, const float* each) { count_in(row, 0, count, each, 0); });
+  Sums all;
+  for (const Sums& sums : of_rows) {
+    all.non_zero += sums.non_zero;
+    all.lost += sums.lost;
+    all.saturated += sums.saturated;
+    all.signal += sums.signal;
+    all.noise += sums.noise;
+  }
   CastLoss loss;
-  if (non_zero > 0) loss.underflow = static_cast<double>(lost) / static_cast<double>(non_zero);
-  if (matrix.numel() > 0) loss.saturation = static_cast<double>(saturated) / static_cast<double>(matrix.numel());
+  if (all.non_zero > 0) loss.underflow = static_cast<double>(all.lost) / static_cast<double>(all.non_zero);
+  if (matrix.numel() > 0) loss.saturation = static_cast<double>(all.saturated) / static_cast<double>(matrix.numel());
+  loss.sqnr_db = 10 * std::log10(all.signal / all.noise);
   return loss;
 }
 

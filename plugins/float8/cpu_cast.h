@@ -32,6 +32,7 @@ float find_amax(const Matrix& x, bool finite_only = false);
 struct CastLoss {
   double underflow = 0;   ///< share of the non-zero elements that became zero
   double saturation = 0;  ///< share of all elements beyond the format's largest value
+  double sqnr_db = 0;     ///< 10 log10(sum x^2 / sum (x - cast(x))^2); infinite if nothing is lost
 };
 CastLoss loss_of_cast(const Matrix& x, const Cast& cast, Along along, const Matrix& scales);
 

@@ -1,6 +1,7 @@
 #include "linear.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <titan/torch.hpp>
 #include <vector>
@@ -76,6 +77,7 @@ void report(const Call& call, const char* operand, const Matrix& a, const Cast& 
   call.metric(name + ".scale_max", *std::max_element(values, values + scales.numel()));
   call.metric(name + ".underflow", loss.underflow);
   call.metric(name + ".saturation", loss.saturation);
+  if (std::isfinite(loss.sqnr_db)) call.metric(name + ".sqnr_db", loss.sqnr_db);
 }
 
 bool metrics_are_due(const titan_call_info& info, int64_t frequency) {

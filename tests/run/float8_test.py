@@ -204,6 +204,7 @@ class Float8(unittest.TestCase):
                 self.assertLessEqual(line[base + ".scale_min"], line[base + ".scale_max"])
                 self.assertLess(line[base + ".underflow"], 0.2)
                 self.assertLess(line[base + ".saturation"], 0.2)
+                self.assertGreater(line[base + ".sqnr_db"], 20 if operand == "grad_output" else 25)
             # Looking on changes no number.
             plain = self.train(*FLOAT8, f"--float8.recipe={recipe}")
             self.assertEqual([one["loss"] for one in lines], [one["loss"] for one in plain])
