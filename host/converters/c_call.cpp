@@ -226,7 +226,8 @@ titan_status c_call_saved(titan_call* call, uint64_t index, titan_tensor** borro
     if (!borrowed) return fail(TITAN_INVALID_ARGUMENT, "call_saved: the result pointer is NULL");
     if (index >= call->saved.size())
       return fail(TITAN_NOT_FOUND, "call_saved: number " + std::to_string(index) + " was not saved; forward saved " +
-                                       std::to_string(call->saved.size()));
+                                       std::to_string(call->saved.size()),
+                  "call save (call_save) in forward for each tensor that backward reads; they are numbered from 0");
     *borrowed = call->arena.borrow(call->saved[index]);
     return TITAN_OK;
   });

@@ -32,6 +32,17 @@ titan_status find_option(titan_create* create, const char* function, titan_strin
   return TITAN_OK;
 }
 
+/// What the note calls it, for an author who took the wrong function.
+const char* type_of(const config::Scalar& item) {
+  constexpr const char* kTypes[] = {"a bool", "an int", "a float", "a string, enum or path"};
+  return kTypes[item.index()];
+}
+const char* reader_of(const config::Scalar& item) {
+  constexpr const char* kReaders[] = {"option_bool, in C++ option<bool>", "option_int, in C++ option<int64_t>",
+                                      "option_float, in C++ option<double>", "option_string, in C++ option<std::string>"};
+  return kReaders[item.index()];
+}
+
 template <class T, class Out>
 titan_status get_option(titan_create* create, const char* function, titan_string name, uint64_t index, Out* out) {
   return slot([&]() -> titan_status {
@@ -43,8 +54,8 @@ titan_status get_option(titan_create* create, const char* function, titan_string
       return TITAN_OK;
     }
     return fail(TITAN_INVALID_ARGUMENT,
-                std::string(function) + ": option '" + std::string(view_of(name)) + "' has another type",
-                "read it with the function that matches the type in the note");
+                std::string(function) + ": option '" + std::string(view_of(name)) + "' is " + type_of(*item),
+                std::string("read it with ") + reader_of(*item));
   });
 }
 

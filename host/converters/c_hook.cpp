@@ -69,7 +69,8 @@ titan_status c_hook_find(titan_hook* hook, titan_string fqn, titan_hook_tensor* 
       names.push_back(hook->context->tensors[i].fqn);
     }
     return fail(TITAN_NOT_FOUND, "hook_find: no tensor '" + std::string(view_of(fqn)) + "'",
-                did_you_mean(std::string(view_of(fqn)), names));
+                did_you_mean(std::string(view_of(fqn)), names) +
+                    "names are whole: layers.0.attention.wq.weight, and <module>.<name> for what the plugin added");
   });
 }
 

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "base/suggest.h"
 #include "converters/c_contexts.h"
 #include "converters/c_support.h"
 
@@ -22,6 +23,17 @@ titan_status module_at(titan_model* model, const char* function, uint64_t index,
                                      " does not exist; there are " + std::to_string(stock.size()));
   *out = &stock[index];
   return TITAN_OK;
+}
+
+/// For an author who took a wrong name.
+std::string attribute_hint(const StockModule& stock, const std::string& name) {
+  std::vector<std::string> names;
+  std::string all;
+  for (const auto& [known, value] : stock.attributes) {
+    names.push_back(known);
+    all += (all.empty() ? "" : ", ") + known;
+  }
+  return did_you_mean(name, names) + (all.empty() ? "this kind has none" : "this kind has: " + all);
 }
 
 titan_status check_impl(const titan_module_impl* impl, const char* function) {
@@ -124,7 +136,8 @@ titan_status c_model_attribute(titan_model* model, uint64_t module, titan_string
   const auto found = stock->attributes.find(std::string(view_of(name)));
   if (found == stock->attributes.end() || !out)
     return fail(TITAN_NOT_FOUND, "model_attribute: module '" + stock->fqn + "' of kind " + stock->kind +
-                                     " has no attribute '" + std::string(view_of(name)) + "'");
+                                     " has no attribute '" + std::string(view_of(name)) + "'",
+                attribute_hint(*stock, std::string(view_of(name))));
   *out = found->second;
   return TITAN_OK;
 }

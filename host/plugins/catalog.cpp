@@ -49,6 +49,13 @@ std::vector<const CatalogEntry*> Catalog::find(std::string_view converter) const
   return found;
 }
 
+std::vector<const CatalogEntry*> Catalog::refused_with(std::string_view converter) const {
+  std::vector<const CatalogEntry*> found;
+  for (const CatalogEntry& entry : entries_)
+    if (entry.judged.verdict.outcome == Outcome::kRefused && entry.lists(converter)) found.push_back(&entry);
+  return found;
+}
+
 std::vector<const CatalogEntry*> Catalog::without_note() const {
   std::vector<const CatalogEntry*> found;
   for (const CatalogEntry& entry : entries_)
@@ -59,7 +66,9 @@ std::vector<const CatalogEntry*> Catalog::without_note() const {
 std::vector<config::ConverterSchema> Catalog::schemas() const {
   std::vector<config::ConverterSchema> schemas;
   for (const CatalogEntry& entry : entries_) {
-    if (!entry.loadable() || !entry.judged.description) continue;
+    // One that only the policy keeps out is not unknown: its section in a config is no mistake.
+    const bool by_policy = !entry.judged.gates.empty() && entry.judged.gates.back().gate == Gate::kPolicy;
+    if ((!entry.loadable() && !by_policy) || !entry.judged.description) continue;
     for (const config::ConverterSchema& schema : entry.judged.description->converters)
       if (std::none_of(schemas.begin(), schemas.end(),
                        [&](const auto& known) { return known.name == schema.name; }))
@@ -70,7 +79,11 @@ std::vector<config::ConverterSchema> Catalog::schemas() const {
 
 std::vector<std::string> Catalog::converter_names() const {
   std::vector<std::string> names;
-  for (const config::ConverterSchema& schema : schemas()) names.push_back(schema.name);
+  for (const CatalogEntry& entry : entries_) {
+    if (!entry.loadable() || !entry.judged.description) continue;
+    for (const config::ConverterSchema& schema : entry.judged.description->converters)
+      if (std::find(names.begin(), names.end(), schema.name) == names.end()) names.push_back(schema.name);
+  }
   return names;
 }
 
@@ -151,6 +164,26 @@ void skip_copies(std::vector<CatalogEntry>& entries) {
   }
 }
 
+/// What is named in the config or the environment goes before what the installation brings along: a new
+/// build can be tried beside the installed one.
+void set_installed_aside(std::vector<CatalogEntry>& entries) {
+  const auto named = [&](const CatalogEntry& installed) -> const CatalogEntry* {
+    for (const CatalogEntry& entry : entries)
+      if (entry.loadable() && entry.judged.has_note() && entry.candidate.origin != Origin::kInstallation &&
+          entry.judged.description->name == installed.judged.description->name)
+        return &entry;
+    return nullptr;
+  };
+  for (CatalogEntry& entry : entries) {
+    if (!entry.loadable() || !entry.judged.has_note() || entry.candidate.origin != Origin::kInstallation) continue;
+    if (const CatalogEntry* instead = named(entry))
+      entry.judged.add({Gate::kRegister, Outcome::kSkipped,
+                        "is set aside: " + entry_path(*instead) + ", found through " + origin_name(instead->candidate.origin) +
+                            ", is the same plugin and goes before the installation",
+                        "take that place out of the search to use the installed one", Rule::kTransaction});
+  }
+}
+
 }  // namespace
 
 Catalog scan(const SearchOptions& search_options, const JudgeOptions& judge_options) {
@@ -166,6 +199,7 @@ Catalog scan(const SearchOptions& search_options, const JudgeOptions& judge_opti
     entries.push_back(std::move(entry));
   }
   skip_copies(entries);
+  set_installed_aside(entries);
   return Catalog(std::move(found), std::move(entries));
 }
 

@@ -39,11 +39,14 @@ class Catalog {
 
   /// Loadable entries whose note lists `converter`, in search order.
   std::vector<const CatalogEntry*> find(std::string_view converter) const;
+  /// Refused entries whose note lists `converter`: whoever uses another file should know.
+  std::vector<const CatalogEntry*> refused_with(std::string_view converter) const;
   /// Loadable entries without a note: what they offer is known only after loading them.
   std::vector<const CatalogEntry*> without_note() const;
   /// Names in the notes of loadable entries, each once, in search order.
   std::vector<std::string> converter_names() const;
-  /// For the config: the schemas of loadable entries, the first of each name.
+  /// For the config: the schemas of entries that are loadable or kept out by the policy alone, the first
+  /// of each name.
   std::vector<config::ConverterSchema> schemas() const;
 
   /// The one loadable entry that lists `converter`; null if no note does (see without_note).

@@ -53,7 +53,7 @@ std::string conflict_text(const DuplicateConverter& duplicate) {
 
 std::string verdict_text(const JudgedPlugin& judged) {
   std::string text = "  verdict: " + outcome_name(judged.verdict.outcome);
-  if (judged.verdict.outcome != Outcome::kLoadable) text += ", because it " + judged.verdict.reason_with_rule();
+  if (judged.verdict.outcome != Outcome::kLoadable) text += ": " + judged.verdict.reason_with_rule();
   return text + "\n";
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/printable.h"
 
 namespace titan::plugins {
 namespace {
@@ -58,6 +59,9 @@ std::vector<LoadedPlugin> load_requested(const Catalog& catalog,
       entry = wider->require(converter);
     }
     if (!entry) throw wider->missing(converter, built_in);
+    for (const CatalogEntry* refused : catalog.refused_with(converter))
+      log_warning(plugin_place(refused->judged) + " has the converter '" + converter + "' too, but " +
+                  refused->judged.verdict.reason_with_rule() + "; used is " + printable(entry->judged.path.native()));
     loaded.load(entry->judged);
   }
   return loaded.plugins();

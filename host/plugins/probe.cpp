@@ -27,6 +27,14 @@ std::string load_and_tell(const JudgedPlugin& judged, const titan_host& host) {
     for (const config::ConverterSchema& converter : plugin.description.converters)
       answer["converters"].push_back(converter.name);
     answer["note"] = plugin.description.note;
+    answer["functions"] = ProbeJson::array();
+    for (const titan_converter& table : plugin.converters) {
+      std::string functions = "convert";
+      if (table.create) functions = "create, " + functions;
+      if (table.after_init) functions += ", after_init";
+      if (table.post_optimizer_hook) functions += ", post_optimizer_hook";
+      answer["functions"].push_back(std::string(table.name.data, table.name.size) + " (" + functions + ")");
+    }
   } catch (const LoadError& error) {
     answer = {{"gate", static_cast<int>(error.gate())},
               {"reason", error.reason()},
@@ -66,7 +74,8 @@ GateResult broken_child(const ChildOutcome& outcome) {
       break;
     case ChildOutcome::End::kExited:
       result.text = std::string("ended the process ") + when + " (exit() or _exit())";
-      result.hint = "report it to the plugin's author: a plugin returns a status and never ends the process";
+      result.hint = "a plugin returns a status and never ends the process; of a build with a sanitizer preload the runtime "
+                    "(LD_PRELOAD=$(gcc -print-file-name=libasan.so))";
       break;
     case ChildOutcome::End::kSignal:
       result.text = std::string("crashed ") + when + ": the trial process " + outcome.how();
@@ -127,7 +136,7 @@ void probe_plugin(JudgedPlugin& judged, const titan_host& host, std::chrono::mil
   if (failed) return judged.add(std::move(stopped));
   if (!judged.has_note()) learn(judged, answer);
   std::string names;
-  for (const ProbeJson& name : answer.at("converters")) names += (names.empty() ? "" : ", ") + name.get<std::string>();
+  for (const ProbeJson& name : answer.at("functions")) names += (names.empty() ? "" : ", ") + name.get<std::string>();
   pass(Gate::kRegister, "registered " + names);
 }
 

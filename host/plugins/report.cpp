@@ -77,7 +77,9 @@ std::string inspect_text(const JudgedPlugin& judged) {
     if (!value.empty()) head.add_row({key, value});
   };
   row("file", report_path(judged.path));
-  row("verdict", outcome_name(judged.verdict.outcome));
+  row("verdict", judged.verdict.outcome == Outcome::kLoadable
+                     ? "loadable, as far as the file tells; titan plugins why also tries it"
+                     : outcome_name(judged.verdict.outcome));
   if (judged.verdict.outcome != Outcome::kLoadable) {
     row("reason", judged.verdict.reason_with_rule());
     row("fix", judged.verdict.hint);

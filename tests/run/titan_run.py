@@ -53,9 +53,9 @@ def run(*arguments, plugins=(), env=None, timeout=100):
                           capture_output=True, text=True, errors="replace")
 
 
-def train(folder, *overrides, plugins=()):
+def train(folder, *overrides, plugins=(), timeout=100):
     """A run that must succeed; returns the lines of metrics.jsonl."""
-    done = run("train", folder.config, *overrides, plugins=plugins)
+    done = run("train", folder.config, *overrides, plugins=plugins, timeout=timeout)
     if done.returncode != 0:
         raise AssertionError(f"exit status {done.returncode}\n{done.stdout}{done.stderr}")
     return [json.loads(line) for line in (folder.out / "metrics.jsonl").read_text().splitlines()]

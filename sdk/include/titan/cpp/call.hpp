@@ -86,7 +86,8 @@ class Impl {
 
   virtual void forward(const Call& call) = 0;
   virtual void backward(const Call&) {
-    throw Error(TITAN_INTERNAL, "the plugin declared its own gradients but has no backward");
+    throw Error(TITAN_INTERNAL, "the plugin declared its own gradients but has no backward",
+                "override backward, or construct Impl with Gradients::kTorch");
   }
   virtual void drop() noexcept {}
   const titan_module_impl& table() const noexcept { return table_; }

@@ -73,10 +73,10 @@ class TensorRef {
                                                            : TITAN_DTYPE_UINT;
     if (view.dtype.bits != 8 * sizeof(T) || view.dtype.lanes != 1 || view.dtype.code != code)
       throw Error(TITAN_UNSUPPORTED,
-                  "the tensor's type has code " + std::to_string(view.dtype.code) + " and " +
-                      std::to_string(view.dtype.bits) + " bits, the plugin reads code " +
-                      std::to_string(code) + " and " + std::to_string(8 * sizeof(T)),
-                  "the plugin does not handle this type of numbers");
+                  "the tensor is " + type_name(view.dtype.code, view.dtype.bits) + ", the plugin reads " +
+                      type_name(code, 8 * sizeof(T)),
+                  "run in the type the plugin reads (training.dtype, training.mixed_precision_param), or handle "
+                  "both in the plugin");
     int64_t expected = 1;
     for (int32_t i = view.ndim - 1; i >= 0; --i) {
       if (view.shape[i] != 1 && view.strides[i] != expected)
@@ -87,6 +87,15 @@ class TensorRef {
   }
 
  private:
+  /// "float32", "bfloat16", "int64".
+  static std::string type_name(unsigned code, unsigned long bits) {
+    const char* kind = code == TITAN_DTYPE_BFLOAT  ? "bfloat"
+                       : code == TITAN_DTYPE_FLOAT ? "float"
+                       : code == TITAN_DTYPE_INT   ? "int"
+                       : code == TITAN_DTYPE_UINT  ? "uint"
+                                                   : "of another type with ";
+    return kind + std::to_string(bits);
+  }
   titan_tensor* tensor_;
 };
 
