@@ -103,6 +103,8 @@ titan_tensor* make_owned(at::Tensor tensor) {
   return handle;
 }
 
+int64_t owned_tensor_count() { return owned_tensors; }
+
 bool is_live(const titan_tensor* handle) { return handle && handle->magic == kLiveTensor; }
 
 at::Tensor take(titan_tensor* owned) {

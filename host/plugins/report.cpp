@@ -47,6 +47,20 @@ ReportJson option_json(const config::OptionSchema& option) {
   return out;
 }
 
+ConverterClaims claims_of(const PluginDescription& plugin, const std::string& converter) {
+  const auto found = plugin.claims.find(converter);
+  return found == plugin.claims.end() ? ConverterClaims() : found->second;
+}
+
+/// In the form that the note has.
+void add_claims(const ConverterClaims& claims, ReportJson& item) {
+  if (claims.numerics.kind == NumericsClaim::Kind::kApproximate)
+    item["numerics"] = {{"sqnr_db", claims.numerics.sqnr_db}};
+  else if (const std::string text = claim_text(claims.numerics); !text.empty())
+    item["numerics"] = text;
+  for (const auto& [name, value] : claims.validate_with) item["validate_with"][name] = value_json(value);
+}
+
 ReportJson plugin_json(const JudgedPlugin& judged) {
   ReportJson out{{"path", report_path(judged.path)},
                  {"outcome", outcome_name(judged.verdict.outcome)}};
@@ -75,6 +89,7 @@ ReportJson plugin_json(const JudgedPlugin& judged) {
   for (const config::ConverterSchema& converter : plugin.converters) {
     ReportJson item{{"name", converter.name}, {"summary", converter.summary}};
     if (!converter.matrix_type.empty()) item["matrix_type"] = converter.matrix_type;
+    add_claims(claims_of(plugin, converter.name), item);
     item["options"] = ReportJson::array();
     for (const config::OptionSchema& option : converter.options)
       item["options"].push_back(option_json(option));
@@ -202,6 +217,10 @@ std::string inspect_text(const JudgedPlugin& judged) {
     text +=
         "  " + converter.name + (converter.summary.empty() ? "" : ": " + converter.summary) + "\n";
     append_options(converter, text);
+    const ConverterClaims claims = claims_of(*judged.description, converter.name);
+    if (const std::string claim = claim_text(claims.numerics); !claim.empty()) text += "    numerics: " + claim + "\n";
+    for (const auto& [name, value] : claims.validate_with)
+      text += "    validated with " + name + " = " + value_json(value).dump() + "\n";
   }
   return text;
 }
