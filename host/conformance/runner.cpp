@@ -1,0 +1,131 @@
+#include "conformance/runner.h"
+
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <exception>
+
+#include "base/child_call.h"
+#include "base/error.h"
+#include "base/printable.h"
+#include "conformance/progress_note.h"
+#include "conformance/tests.h"
+
+namespace titan::conformance {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::string with_place(const Error& error) {
+  std::string text = error.what();
+  if (!error.where().empty()) text += " (" + error.where() + ")";
+  return text;
+}
+
+/// In the test's process. Everything that is thrown becomes a finding.
+std::string run_here(const Test& test, const Subject& subject) {
+  Findings findings;
+  const auto noted = [] { return progress_note().empty() ? std::string() : progress_note() + ": "; };
+  try {
+    test.run(subject, findings);
+    if (findings.all().empty()) findings.pass(test.about);
+  } catch (const Error& error) {
+    findings.fail(noted() + with_place(error), error.hint());
+  } catch (const c10::Error& error) {
+    findings.fail(noted() + error.what_without_backtrace(), "torch refused what the plugin gave it: check shapes, types and devices");
+  } catch (const std::exception& error) {
+    findings.fail(noted() + error.what(), "report it to titan if the plugin had no part in it");
+  }
+  return findings.encode();
+}
+
+/// The last lines that say something about an end that nobody wanted.
+std::string last_words(const std::string& output) {
+  constexpr size_t kMost = 400;
+  std::string text = output.substr(output.size() > kMost ? output.size() - kMost : 0);
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text.empty() ? "" : "; it had printed: " + printable(text, kMost);
+}
+
+std::string fix_for(const ChildOutcome& outcome) {
+  switch (outcome.end) {
+    case ChildOutcome::End::kSignal:
+      return "run it under a debugger: gdb --args titan-plugin-validate FILE.so --only TEST, with set detach-on-fork off";
+    case ChildOutcome::End::kTimeout: return "find what waits or never ends, or give it more time with --time-limit";
+    case ChildOutcome::End::kExited: return "a plugin returns a status; it never ends the process or its thread";
+    case ChildOutcome::End::kNotStarted: return "free memory or process slots and run it again";
+    case ChildOutcome::End::kAnswered: return {};
+  }
+  return {};
+}
+
+TestResult skipped_test(const Test& test, const Subject& subject, const std::string& reason) {
+  TestResult result{&test, test.scope == Test::About::kFile ? "" : subject.converter.name, {}, {}};
+  result.findings.skip(reason);
+  return result;
+}
+
+}  // namespace
+
+TestResult run_test(const Test& test, const Subject& subject) {
+  TestResult result{&test, test.scope == Test::About::kFile ? "" : subject.converter.name, {}, {}};
+  set_progress_note("");
+  const auto begin = Clock::now();
+  const ChildOutcome outcome = call_in_child([&] { return run_here(test, subject); }, subject.limit, test.after);
+  result.time = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin);
+  if (outcome.answered()) {
+    result.findings = Findings::decode(outcome.answer);
+  } else {
+    const std::string doing = progress_note();
+    result.findings.fail("the test's process " + outcome.how() + (doing.empty() ? "" : " while: " + doing) +
+                             last_words(outcome.output),
+                         fix_for(outcome));
+  }
+  return result;
+}
+
+std::vector<TestResult> run_tests(const std::vector<Test>& tests, const Subject& file,
+                                  const std::map<std::string, std::map<std::string, config::OptionValue>>& given,
+                                  const std::function<void(const TestResult&)>& done) {
+  std::vector<TestResult> results;
+  const auto add = [&](TestResult result) {
+    results.push_back(std::move(result));
+    done(results.back());
+  };
+  const auto of = [](const char* name) {
+    const auto& all = all_tests();
+    return *std::find_if(all.begin(), all.end(), [&](const Test& test) { return std::string_view(test.name) == name; });
+  };
+
+  // What all others need, asked once, also where its own test was not chosen.
+  const bool loads = !run_test(of("file"), file).findings.failed() && !run_test(of("load"), file).findings.failed();
+  for (const Test& test : tests) {
+    if (test.scope != Test::About::kFile) continue;
+    const bool needs_load = test.run == test_older_host || test.run == test_later_host;
+    add(needs_load && !loads ? skipped_test(test, file, "the file cannot be loaded: see --only file,load") : run_test(test, file));
+  }
+  if (!file.judged.description) return results;
+  for (const config::ConverterSchema& converter : file.judged.description->converters) {
+    Subject subject = file;
+    subject.converter = converter;
+    if (const auto claims = file.judged.description->claims.find(converter.name); claims != file.judged.description->claims.end())
+      subject.claims = claims->second;
+    if (const auto values = given.find(converter.name); values != given.end()) subject.given = values->second;
+    std::string obstacle;
+    if (!loads) {
+      obstacle = "the file cannot be loaded: see --only file,load";
+    } else if (const auto missing = subject.missing_options(); !missing.empty()) {
+      obstacle = "option '" + missing.front() + "' has no default: give --option " + missing.front() +
+                 "=VALUE, or \"validate_with\" in the note";
+    } else {
+      const TestResult first = run_test(of("run"), subject);
+      if (first.findings.verdict() == Verdict::kSkip) obstacle = first.findings.deciding().front().text;
+    }
+    for (const Test& test : tests)
+      if (test.scope == Test::About::kConverter)
+        add(obstacle.empty() ? run_test(test, subject) : skipped_test(test, subject, obstacle));
+  }
+  return results;
+}
+
+}  // namespace titan::conformance
