@@ -98,11 +98,15 @@ std::vector<TestResult> run_tests(const std::vector<Test>& tests, const Subject&
   };
 
   // What all others need, asked once, also where its own test was not chosen.
-  const bool loads = !run_test(of("file"), file).findings.failed() && !run_test(of("load"), file).findings.failed();
+  const bool loadable = file.judged.verdict.outcome == plugins::Outcome::kLoadable;
+  const bool loads = loadable && !run_test(of("load"), file).findings.failed();
+  const std::string no_load = "the file cannot be loaded: see --only file,load";
   for (const Test& test : tests) {
     if (test.scope != Test::About::kFile) continue;
+    const bool needs_file = test.run == test_load;
     const bool needs_load = test.run == test_older_host || test.run == test_later_host;
-    add(needs_load && !loads ? skipped_test(test, file, "the file cannot be loaded: see --only file,load") : run_test(test, file));
+    const bool in_vain = (needs_file && !loadable) || (needs_load && !loads);
+    add(in_vain ? skipped_test(test, file, no_load) : run_test(test, file));
   }
   if (!file.judged.description) return results;
   for (const config::ConverterSchema& converter : file.judged.description->converters) {
@@ -112,18 +116,23 @@ std::vector<TestResult> run_tests(const std::vector<Test>& tests, const Subject&
       subject.claims = claims->second;
     if (const auto values = given.find(converter.name); values != given.end()) subject.given = values->second;
     std::string obstacle;
+    bool broken = false;
     if (!loads) {
-      obstacle = "the file cannot be loaded: see --only file,load";
+      obstacle = no_load;
     } else if (const auto missing = subject.missing_options(); !missing.empty()) {
       obstacle = "option '" + missing.front() + "' has no default: give --option " + missing.front() +
                  "=VALUE, or \"validate_with\" in the note";
     } else {
       const TestResult first = run_test(of("run"), subject);
+      broken = first.findings.failed();
       if (first.findings.verdict() == Verdict::kSkip) obstacle = first.findings.deciding().front().text;
+      if (broken) obstacle = "it fails in plain use: see --only run";
     }
-    for (const Test& test : tests)
-      if (test.scope == Test::About::kConverter)
-        add(obstacle.empty() ? run_test(test, subject) : skipped_test(test, subject, obstacle));
+    for (const Test& test : tests) {
+      if (test.scope != Test::About::kConverter) continue;
+      const bool in_vain = !obstacle.empty() && !(broken && test.run == test_run);
+      add(in_vain ? skipped_test(test, subject, obstacle) : run_test(test, subject));
+    }
   }
   return results;
 }

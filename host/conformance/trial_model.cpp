@@ -133,7 +133,8 @@ at::Tensor TrialModel::loss(int64_t index, at::Tensor* logits) {
   context.training = true;
   context.recompute = repeat_forward;
   const at::Tensor batch = trial_batch(index);
-  const at::Tensor out = (*root_)(context, {batch.narrow(1, 0, kTrialLength)});
+  at::Tensor out = (*root_)(context, {batch.narrow(1, 0, kTrialLength)});
+  if (wide_loss) out = out.to(at::kDouble);
   if (logits) *logits = out.detach().clone();
   return model::cross_entropy(out, batch.narrow(1, 1, kTrialLength).contiguous(), kTrialBatch * kTrialLength);
 }

@@ -74,6 +74,8 @@ class TrialModel {
   int64_t step = 1;
   /// Passes are second forwards of activation checkpointing: they change no state.
   bool repeat_forward = false;
+  /// The loss is computed in float64 from the logits, whatever their type.
+  bool wide_loss = false;
 
   /// The converters first, the model after them, as the trainer does; also what the destructor does.
   void destroy();

@@ -112,10 +112,13 @@ int parse_and_run(int argc, char** argv) {
   Arguments arguments;
   app.add_option("file", arguments.file, "the .so file");
   app.add_flag("--json", arguments.json, "one JSON object in place of lines");
-  app.add_option("--only", arguments.only, "these tests alone, separated by commas")->delimiter(',');
+  app.add_option("--only", arguments.only, "these tests alone, separated by commas")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_option("--seed", arguments.seed, "of everything that is drawn (0); another one tries other numbers");
   app.add_option("--time-limit", arguments.time_limit, "seconds for one test (30)");
-  app.add_option("--option", arguments.options, "NAME=VALUE of a converter's option; may be repeated");
+  app.add_option("--option", arguments.options, "NAME=VALUE of a converter's option; may be repeated")
+      ->allow_extra_args(false);
   app.add_flag("--list", arguments.list, "the tests, and what a pass says");
   try {
     app.parse(argc, argv);
