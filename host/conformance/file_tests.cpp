@@ -17,6 +17,8 @@ void test_file(const Subject& subject, Findings& findings) {
 
 void test_note(const Subject& subject, Findings& findings) {
   const std::string mend = "add it to plugin.json and build again with titan_add_plugin(METADATA plugin.json)";
+  if (!subject.judged.description)
+    return findings.skip("the file was refused before its note was read: see --only file");
   if (!subject.judged.has_note())
     return findings.fail("the file has no titan note: its converters and options are unknown until it is run",
                          "write plugin.json and build with titan_add_plugin(METADATA plugin.json)");

@@ -2,6 +2,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -57,11 +58,13 @@ void fill_handle_pool() {
 
 /// What every repetition of `work` leaves behind. Caches that fill once, the host's own too, do not count:
 /// as soon as a whole window of repetitions leaves nothing of a kind, there is no growth of that kind.
-Holdings growth_of(const std::function<void()>& work) {
-  constexpr int kWindow = 8, kMostWindows = 60;
+Holdings growth_of(const std::function<void()>& work, std::chrono::milliseconds budget) {
+  const auto end = std::chrono::steady_clock::now() + budget;
+  constexpr int kWindow = 8, kMostWindows = 20;
   constexpr int64_t kLeastBytes = 16 * kWindow;  // the smallest piece that malloc gives, each time
   Holdings least{INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
-  for (int i = 0; i < kMostWindows; ++i) {
+  constexpr int kLeastWindows = 4;
+  for (int i = 0; i < kMostWindows && (i < kLeastWindows || std::chrono::steady_clock::now() < end); ++i) {
     const Holdings before = holdings_now();
     for (int repetition = 0; repetition < kWindow; ++repetition) work();
     const Holdings after = holdings_now();
@@ -150,10 +153,10 @@ void test_leaks(const Subject& subject, Findings& findings) {
                   TrialModel model(registry, {subject.request()}, options);
                   model.train_step(0);
                   model.train_step(1);
-                }),
+                }, subject.limit / 4),
                 findings);
   TrialModel lasting(registry, {subject.request()}, options);
-  report_growth("each step of one run", growth_of([&] { lasting.train_step(0); }), findings);
+  report_growth("each step of one run", growth_of([&] { lasting.train_step(0); }, subject.limit / 4), findings);
   findings.pass("neither repeated runs nor the steps of one run leave anything");
 }
 

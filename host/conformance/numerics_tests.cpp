@@ -66,8 +66,8 @@ void judge_exact(const std::vector<Compared>& list, at::ScalarType dtype, Findin
   double worst = 0;
   for (const Compared& compared : list) {
     if (!(compared.relative <= tolerance))
-      findings.fail(compared.name + " differ(s) from the stock model's by " + small_number(compared.relative) +
-                        " of the largest value; \"exact\" allows " + small_number(tolerance) + " in " + type,
+      findings.fail(compared.name + ": off by " + small_number(compared.relative) +
+                        " of the stock model's largest value; \"exact\" allows " + small_number(tolerance) + " in " + type,
                     "correct the code, or claim {\"sqnr_db\": ...} or nothing in the note");
     worst = std::max(worst, compared.relative);
   }
@@ -78,7 +78,7 @@ void judge_ratio(const std::vector<Compared>& list, double floor, Findings& find
   const Compared* least = nullptr;
   for (const Compared& compared : list) {
     if (!(compared.sqnr_db >= floor))
-      findings.fail(compared.name + " has an SQNR of " + fixed_point(compared.sqnr_db, 1) + " dB against the stock model, the note claims " +
+      findings.fail(compared.name + ": SQNR " + fixed_point(compared.sqnr_db, 1) + " dB against the stock model, the note claims " +
                         fixed_point(floor, 1) + " dB",
                     "correct the code, or claim what it reaches");
     if (!least || compared.sqnr_db < least->sqnr_db) least = &compared;

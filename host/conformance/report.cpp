@@ -35,7 +35,8 @@ std::string result_text(const TestResult& result, bool color) {
   std::string text;
   for (const Finding& finding : result.findings.deciding()) {
     text += (text.empty() ? head : std::string(6 + kNameWidth, ' ')) + printable(finding.text, 1200);
-    if (verdict == Verdict::kFail && *result.test->rule) text += " [" + std::string(result.test->rule) + "]";
+    const bool names_a_rule = finding.text.find("[T-") != std::string::npos;
+    if (verdict == Verdict::kFail && *result.test->rule && !names_a_rule) text += " [" + std::string(result.test->rule) + "]";
     text += "\n";
     if (!finding.fix.empty()) text += std::string(6 + kNameWidth, ' ') + "fix: " + printable(finding.fix, 600) + "\n";
   }

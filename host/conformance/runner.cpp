@@ -16,9 +16,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::string with_place(const Error& error) {
+/// Without the place where that is the plugin under test: everything here is about it.
+std::string with_place(const Error& error, const Subject& subject) {
   std::string text = error.what();
-  if (!error.where().empty()) text += " (" + error.where() + ")";
+  const bool known = error.where().find(subject.judged.path.string()) != std::string::npos;
+  if (!error.where().empty() && !known) text += " (" + error.where() + ")";
   return text;
 }
 
@@ -30,7 +32,7 @@ std::string run_here(const Test& test, const Subject& subject) {
     test.run(subject, findings);
     if (findings.all().empty()) findings.pass(test.about);
   } catch (const Error& error) {
-    findings.fail(noted() + with_place(error), error.hint());
+    findings.fail(noted() + with_place(error, subject), error.hint());
   } catch (const c10::Error& error) {
     findings.fail(noted() + error.what_without_backtrace(), "torch refused what the plugin gave it: check shapes, types and devices");
   } catch (const std::exception& error) {
@@ -65,6 +67,15 @@ TestResult skipped_test(const Test& test, const Subject& subject, const std::str
   return result;
 }
 
+constexpr const char* kBroken = "a converter fails in plain use: see --only run";
+
+/// A converter of the file, and why its tests would be in vain; empty: they are not.
+struct Candidate {
+  Subject subject;
+  std::string obstacle;
+  bool broken = false;  ///< the obstacle is that its test `run` fails
+};
+
 }  // namespace
 
 TestResult run_test(const Test& test, const Subject& subject) {
@@ -77,12 +88,39 @@ TestResult run_test(const Test& test, const Subject& subject) {
     result.findings = Findings::decode(outcome.answer);
   } else {
     const std::string doing = progress_note();
-    result.findings.fail("the test's process " + outcome.how() + (doing.empty() ? "" : " while: " + doing) +
+    const std::string how = outcome.end == ChildOutcome::End::kExited
+                                ? "ended with status " + std::to_string(outcome.number) + " before the test was over"
+                                : outcome.how();
+    result.findings.fail("the test's process " + how + (doing.empty() ? "" : " while: " + doing) +
                              last_words(outcome.output),
                          fix_for(outcome));
   }
   return result;
 }
+
+namespace {
+
+Candidate candidate_for(const Subject& file, const config::ConverterSchema& converter,
+                        const std::map<std::string, std::map<std::string, config::OptionValue>>& given, const Test& run) {
+  Candidate candidate{file, {}, false};
+  Subject& subject = candidate.subject;
+  subject.converter = converter;
+  const auto& all_claims = file.judged.description->claims;
+  if (const auto claims = all_claims.find(converter.name); claims != all_claims.end()) subject.claims = claims->second;
+  if (const auto values = given.find(converter.name); values != given.end()) subject.given = values->second;
+  if (const auto missing = subject.missing_options(); !missing.empty()) {
+    candidate.obstacle = "option '" + missing.front() + "' has no default: give --option " + missing.front() +
+                         "=VALUE, or \"validate_with\" in the note";
+    return candidate;
+  }
+  const TestResult first = run_test(run, subject);
+  candidate.broken = first.findings.failed();
+  if (first.findings.verdict() == Verdict::kSkip) candidate.obstacle = first.findings.deciding().front().text;
+  if (candidate.broken) candidate.obstacle = kBroken;
+  return candidate;
+}
+
+}  // namespace
 
 std::vector<TestResult> run_tests(const std::vector<Test>& tests, const Subject& file,
                                   const std::map<std::string, std::map<std::string, config::OptionValue>>& given,
@@ -101,39 +139,39 @@ std::vector<TestResult> run_tests(const std::vector<Test>& tests, const Subject&
   const bool loadable = file.judged.verdict.outcome == plugins::Outcome::kLoadable;
   const bool loads = loadable && !run_test(of("load"), file).findings.failed();
   const std::string no_load = "the file cannot be loaded: see --only file,load";
+  std::vector<Candidate> candidates;
+  bool all_sound = loads;
+  if (file.judged.description)
+    for (const config::ConverterSchema& converter : file.judged.description->converters) {
+      candidates.push_back(loads ? candidate_for(file, converter, given, of("run")) : Candidate{file, no_load, false});
+      candidates.back().subject.converter = converter;
+      all_sound = all_sound && !candidates.back().broken;
+    }
+
+  // What everything hangs on is told whatever was chosen.
+  const auto chosen = [&](const char* name) {
+    return std::any_of(tests.begin(), tests.end(), [&](const Test& test) { return std::string_view(test.name) == name; });
+  };
+  if (!loadable && !chosen("file")) add(run_test(of("file"), file));
+  if (loadable && !loads && !chosen("load")) add(run_test(of("load"), file));
   for (const Test& test : tests) {
     if (test.scope != Test::About::kFile) continue;
-    const bool needs_file = test.run == test_load;
-    const bool needs_load = test.run == test_older_host || test.run == test_later_host;
-    const bool in_vain = (needs_file && !loadable) || (needs_load && !loads);
-    add(in_vain ? skipped_test(test, file, no_load) : run_test(test, file));
+    const bool lives = test.run == test_older_host || test.run == test_later_host;
+    if ((test.run == test_load && !loadable) || (lives && !loads))
+      add(skipped_test(test, file, no_load));
+    else if (test.run == test_older_host && !all_sound)
+      add(skipped_test(test, file, kBroken));
+    else
+      add(run_test(test, file));
   }
-  if (!file.judged.description) return results;
-  for (const config::ConverterSchema& converter : file.judged.description->converters) {
-    Subject subject = file;
-    subject.converter = converter;
-    if (const auto claims = file.judged.description->claims.find(converter.name); claims != file.judged.description->claims.end())
-      subject.claims = claims->second;
-    if (const auto values = given.find(converter.name); values != given.end()) subject.given = values->second;
-    std::string obstacle;
-    bool broken = false;
-    if (!loads) {
-      obstacle = no_load;
-    } else if (const auto missing = subject.missing_options(); !missing.empty()) {
-      obstacle = "option '" + missing.front() + "' has no default: give --option " + missing.front() +
-                 "=VALUE, or \"validate_with\" in the note";
-    } else {
-      const TestResult first = run_test(of("run"), subject);
-      broken = first.findings.failed();
-      if (first.findings.verdict() == Verdict::kSkip) obstacle = first.findings.deciding().front().text;
-      if (broken) obstacle = "it fails in plain use: see --only run";
-    }
+  if (candidates.empty())
+    candidates.push_back({file, loads ? "the file has no note: its converters are unknown until it is run" : no_load, false});
+  for (const Candidate& candidate : candidates)
     for (const Test& test : tests) {
       if (test.scope != Test::About::kConverter) continue;
-      const bool in_vain = !obstacle.empty() && !(broken && test.run == test_run);
-      add(in_vain ? skipped_test(test, subject, obstacle) : run_test(test, subject));
+      const bool in_vain = !candidate.obstacle.empty() && !(candidate.broken && test.run == test_run);
+      add(in_vain ? skipped_test(test, candidate.subject, candidate.obstacle) : run_test(test, candidate.subject));
     }
-  }
   return results;
 }
 

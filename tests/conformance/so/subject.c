@@ -121,6 +121,7 @@ static titan_status multiply(const view *in, double factor, view *out) {
   if (type.bits == 16) type = (titan_dl_dtype){TITAN_DTYPE_FLOAT, 32, 1};
 #endif
 #if defined(DEFECT_UNCHECKED)
+  out->dl = NULL;
   (void)!host->tensor_empty(in->dl->device, type, in->dl->ndim, in->dl->shape, &made);
   (void)!host->tensor_dl(made, &out->dl);
   out->tensor = made;
@@ -323,12 +324,13 @@ static titan_status hook(void *instance, titan_hook *context) {
 }
 
 static void destroy(void *instance) {
-  subject *self = instance;
 #if defined(DEFECT_EARLY_TENSOR)
-  host->tensor_release(self->kept);
+  host->tensor_release(((subject *)instance)->kept);
 #endif
-#if !defined(DEFECT_LEAK)
-  free(self);
+#if defined(DEFECT_LEAK)
+  (void)instance;
+#else
+  free(instance);
 #endif
 }
 
