@@ -12,6 +12,7 @@
 #include "conformance/progress_note.h"
 #include "conformance/tests.h"
 #include "conformance/trial_model.h"
+#include "converters/c_call.h"
 #include "converters/c_tensor.h"
 #include "converters/plugin_converter.h"
 #include "model/train_spec.h"
@@ -43,8 +44,11 @@ Holdings holdings_now() {
           entries_of("/proc/self/fd"), entries_of("/proc/self/task")};
 }
 
-/// The host keeps dead handles for a while; from here on it uses them again.
-void fill_handle_pool() {
+/// The host keeps dead handles and calls for a while. From here on each new one takes the place of one
+/// that it had.
+void fill_quarantines() {
+  constexpr int kCalls = 300;
+  for (int i = 0; i < kCalls; ++i) converters::make_call();
   const titan_host& host = converters::host_table();
   constexpr int kHandles = 5000;
   const int64_t shape[4] = {1, 1, 1, 1};
@@ -147,7 +151,7 @@ void test_destroy(const Subject& subject, Findings& findings) {
 
 void test_leaks(const Subject& subject, Findings& findings) {
   const converters::Registry registry = registry_of(subject);
-  fill_handle_pool();
+  fill_quarantines();
   const TrialOptions options{.n_layers = 1, .seed = subject.seed};
   report_growth("each run (create, convert, two steps, destroy)", growth_of([&] {
                   TrialModel model(registry, {subject.request()}, options);

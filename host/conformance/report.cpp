@@ -26,12 +26,16 @@ std::string test_place(const TestResult& result) {
 
 }  // namespace
 
-std::string result_text(const TestResult& result, bool color) {
+std::string result_text(const TestResult& result, const TestResult* above, bool color) {
   const Verdict verdict = result.findings.verdict();
   std::string name = result.test->name;
   if (name.size() < kNameWidth) name.resize(kNameWidth, ' ');
   std::string head = coloured(verdict, color) + "  " + name;
   if (!result.converter.empty()) head += "[" + result.converter + "] ";
+  const bool repeated = verdict == Verdict::kSkip && above && above->converter == result.converter &&
+                        above->findings.verdict() == Verdict::kSkip &&
+                        above->findings.all().front().text == result.findings.all().front().text;
+  if (repeated) return head + "as above\n";
   std::string text;
   for (const Finding& finding : result.findings.deciding()) {
     text += (text.empty() ? head : std::string(6 + kNameWidth, ' ')) + printable(finding.text, 1200);

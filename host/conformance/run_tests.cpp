@@ -13,6 +13,10 @@
 namespace titan::conformance {
 
 void test_run(const Subject& subject, Findings& findings) {
+  for (const std::string& name : subject.missing_options())
+    findings.fail("option '" + name + "' has no default, so the converter cannot be created",
+                  "give --option " + name + "=VALUE, or \"validate_with\" in the note");
+  if (findings.failed()) return;
   const converters::Registry registry = registry_of(subject);
   reset_probe();
   try {

@@ -108,11 +108,6 @@ Candidate candidate_for(const Subject& file, const config::ConverterSchema& conv
   const auto& all_claims = file.judged.description->claims;
   if (const auto claims = all_claims.find(converter.name); claims != all_claims.end()) subject.claims = claims->second;
   if (const auto values = given.find(converter.name); values != given.end()) subject.given = values->second;
-  if (const auto missing = subject.missing_options(); !missing.empty()) {
-    candidate.obstacle = "option '" + missing.front() + "' has no default: give --option " + missing.front() +
-                         "=VALUE, or \"validate_with\" in the note";
-    return candidate;
-  }
   const TestResult first = run_test(run, subject);
   candidate.broken = first.findings.failed();
   if (first.findings.verdict() == Verdict::kSkip) candidate.obstacle = first.findings.deciding().front().text;
@@ -130,7 +125,7 @@ std::vector<TestResult> run_tests(const std::vector<Test>& tests, const Subject&
     results.push_back(std::move(result));
     done(results.back());
   };
-  const auto of = [](const char* name) {
+  const auto of = [](const char* name) -> const Test& {
     const auto& all = all_tests();
     return *std::find_if(all.begin(), all.end(), [&](const Test& test) { return std::string_view(test.name) == name; });
   };

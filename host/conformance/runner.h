@@ -13,7 +13,7 @@
 namespace titan::conformance {
 
 struct TestResult {
-  const Test* test = nullptr;
+  const Test* test = nullptr;  ///< of all_tests() or of the list that was run: both outlive the result
   std::string converter;  ///< empty: about the file
   Findings findings;
   std::chrono::milliseconds time{0};

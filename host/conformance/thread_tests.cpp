@@ -11,7 +11,7 @@
 namespace titan::conformance {
 namespace {
 
-constexpr int64_t kPasses = 12;
+constexpr int64_t kPasses = 8;
 
 /// Runs `work` on another thread and waits; what it throws is thrown here.
 void on_another_thread(const std::function<void()>& work) {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -91,8 +92,10 @@ int run_arguments(const Arguments& arguments) {
   file.scratch = scratch.path();
 
   const bool color = !arguments.json && isatty(STDOUT_FILENO);
+  std::optional<TestResult> above;
   const auto done = [&](const TestResult& result) {
-    if (!arguments.json) std::cout << result_text(result, color) << std::flush;
+    if (!arguments.json) std::cout << result_text(result, above ? &*above : nullptr, color) << std::flush;
+    above = result;
   };
   if (!arguments.json && file.judged.description)
     std::cout << file.judged.description->name << " " << file.judged.description->version << ", "

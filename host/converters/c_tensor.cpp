@@ -79,7 +79,7 @@ titan_status stale(const char* function) {
 
 void TensorArena::clear() {
   for (titan_tensor* handle : handles_) HandlePool::instance().retire(handle);
-  handles_.clear();
+  std::vector<titan_tensor*>().swap(handles_);
 }
 
 titan_tensor* TensorArena::borrow(const at::Tensor& tensor, uint64_t version) {

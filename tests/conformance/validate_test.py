@@ -134,6 +134,12 @@ class Program(unittest.TestCase):
         for test in parsed["tests"]:
             self.assertIn("a device that nobody has", test["findings"][0]["text"])
 
+    def test_option_without_default_must_be_given(self):
+        status, parsed = report(FIXTURES / "required.so", "--only", "run,hook")
+        self.assertEqual((status, verdicts(parsed, "fail"), verdicts(parsed, "skip")), (1, ["run"], ["hook"]), parsed)
+        self.assertIn("--option width=VALUE", parsed["tests"][0]["findings"][0]["fix"])
+        self.assertEqual(validate(FIXTURES / "required.so", "--only", "run,hook", "--option", "width=3").returncode, 0)
+
     def test_lines_for_people(self):
         done = validate(FIXTURES / "constant.so", "--only", "note,numerics", "--seed", "3")
         self.assertEqual(done.returncode, 1)

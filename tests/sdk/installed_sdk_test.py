@@ -73,7 +73,7 @@ class InstalledSdk(unittest.TestCase):
 
     def test_the_validator_is_there(self):
         folder, source = self.project("scale_norm")
-        (folder / "CMakeLists.txt").write_text(PROJECT.format(name="scale_norm", source=source.name, flags=""))
+        (folder / "CMakeLists.txt").write_text(PROJECT.format(name="scale_norm", source=source.name, flags="LIBRARIES m"))
         must("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_PREFIX_PATH={self.prefix}")
         must("cmake", "--build", folder / "build")
         lines = must(self.prefix / "bin/titan-plugin-validate", folder / "build/scale_norm.so", "--only", "exports,error-paths,gradients")

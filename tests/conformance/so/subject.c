@@ -27,6 +27,11 @@
 #else
 #define CLAIM "\"numerics\": \"exact\", "
 #endif
+#if defined(DEFECT_REQUIRED)
+#define WIDTH "null"
+#else
+#define WIDTH "4"
+#endif
 #if defined(DEFECT_NOT_REGISTERED)
 #define MORE ", {\"name\": \"promised\", \"summary\": \"never registered\"}"
 #else
@@ -35,7 +40,7 @@
 TITAN_NOTE("{\"name\": \"subject\", \"version\": \"1.0.0\", " LICENSE "\"homepage\": \"https://subject.example\", "
            "\"api_min\": 1, \"api_built\": 1, \"tier\": \"none\", \"converters\": [{\"name\": \"subject\", "
            "\"summary\": \"a gain for linear layers\", " CLAIM
-           "\"options\": [{\"name\": \"width\", \"type\": \"int\", \"default\": 4, \"min\": 1, \"max\": 64, "
+           "\"options\": [{\"name\": \"width\", \"type\": \"int\", \"default\": " WIDTH ", \"min\": 1, \"max\": 64, "
            "\"help\": \"for the test of options\"}]}" MORE "]}");
 
 static const titan_host *host;
