@@ -31,7 +31,8 @@ std::vector<Finding> Findings::deciding() const {
   std::vector<Finding> list;
   const Verdict worst = verdict();
   for (const Finding& finding : findings_) {
-    const bool known = std::any_of(list.begin(), list.end(), [&](const Finding& other) { return other.text == finding.text; });
+    const bool known = std::any_of(
+        list.begin(), list.end(), [&](const Finding& other) { return other.text == finding.text; });
     if (finding.verdict == worst && !known) list.push_back(finding);
   }
   return list;
@@ -48,9 +49,11 @@ std::string Findings::encode() const {
 Findings Findings::decode(const std::string& text) {
   Findings findings;
   const auto list = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!list.is_array()) throw internal_error("a test answered with what are no findings: " + text.substr(0, 200));
+  if (!list.is_array())
+    throw internal_error("a test answered with what are no findings: " + text.substr(0, 200));
   for (const auto& item : list)
-    findings.add(static_cast<Verdict>(item.at(0).get<int>()), item.at(1).get<std::string>(), item.at(2).get<std::string>());
+    findings.add(static_cast<Verdict>(item.at(0).get<int>()), item.at(1).get<std::string>(),
+                 item.at(2).get<std::string>());
   return findings;
 }
 

@@ -24,8 +24,12 @@ class Findings {
   void pass(std::string text) { add(Verdict::kPass, std::move(text), {}); }
   /// Nothing was tried, and why.
   void skip(std::string reason) { add(Verdict::kSkip, std::move(reason), {}); }
-  void warn(std::string text, std::string fix) { add(Verdict::kWarn, std::move(text), std::move(fix)); }
-  void fail(std::string text, std::string fix) { add(Verdict::kFail, std::move(text), std::move(fix)); }
+  void warn(std::string text, std::string fix) {
+    add(Verdict::kWarn, std::move(text), std::move(fix));
+  }
+  void fail(std::string text, std::string fix) {
+    add(Verdict::kFail, std::move(text), std::move(fix));
+  }
 
   Verdict verdict() const;
   bool failed() const { return verdict() == Verdict::kFail; }

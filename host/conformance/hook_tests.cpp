@@ -15,7 +15,8 @@ namespace {
 void require_finite(TrialModel& model, const std::string& when, Findings& findings) {
   for (const auto& [name, tensor] : copy_of_state(model.root()))
     if (at::isFloatingType(tensor.scalar_type()) && !at::isfinite(tensor).all().item<bool>())
-      findings.fail("after " + when + " '" + name + "' is not finite", "look at divisions in the hook; it may see a state twice");
+      findings.fail("after " + when + " '" + name + "' is not finite",
+                    "look at divisions in the hook; it may see a state twice");
 }
 
 std::set<std::string> added_names(TrialModel& model) {
@@ -37,8 +38,10 @@ void test_hook(const Subject& subject, Findings& findings) {
   model.hook();
   require_finite(model, "three hooks of one step", findings);
   for (const auto& set : {std::set<std::string>(), added_names(model)}) {
-    set_progress_note(set.empty() ? "after a load of everything" : "after a load without what the converter adds");
-    model.converters().after_init(model.root(), converters::HookReason::kLoaded, set, nullptr, model.step);
+    set_progress_note(set.empty() ? "after a load of everything"
+                                  : "after a load without what the converter adds");
+    model.converters().after_init(model.root(), converters::HookReason::kLoaded, set, nullptr,
+                                  model.step);
     require_finite(model, "a load", findings);
   }
   set_progress_note("the hook with every parameter frozen");
@@ -55,7 +58,9 @@ void test_hook(const Subject& subject, Findings& findings) {
   model.train_step(1);
   require_finite(model, "the next step", findings);
   set_progress_note("");
-  findings.pass("called three times after one step, after loads, with frozen parameters; the next step is sound");
+  findings.pass(
+      "called three times after one step, after loads, with frozen parameters; the next step is "
+      "sound");
 }
 
 }  // namespace titan::conformance

@@ -44,8 +44,8 @@ Holdings holdings_now() {
           entries_of("/proc/self/fd"), entries_of("/proc/self/task")};
 }
 
-/// The host keeps dead handles and calls for a while. From here on each new one takes the place of one
-/// that it had.
+/// The host keeps dead handles and calls for a while. From here on each new one takes the place of
+/// one that it had.
 void fill_quarantines() {
   constexpr int kCalls = 300;
   for (int i = 0; i < kCalls; ++i) converters::make_call();
@@ -60,15 +60,17 @@ void fill_quarantines() {
   }
 }
 
-/// What every repetition of `work` leaves behind. Caches that fill once, the host's own too, do not count:
-/// as soon as a whole window of repetitions leaves nothing of a kind, there is no growth of that kind.
+/// What every repetition of `work` leaves behind. Caches that fill once, the host's own too, do not
+/// count: as soon as a whole window of repetitions leaves nothing of a kind, there is no growth of
+/// that kind.
 Holdings growth_of(const std::function<void()>& work, std::chrono::milliseconds budget) {
   const auto end = std::chrono::steady_clock::now() + budget;
   constexpr int kWindow = 8, kMostWindows = 20;
   constexpr int64_t kLeastBytes = 16 * kWindow;  // the smallest piece that malloc gives, each time
   Holdings least{INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
   constexpr int kLeastWindows = 4;
-  for (int i = 0; i < kMostWindows && (i < kLeastWindows || std::chrono::steady_clock::now() < end); ++i) {
+  for (int i = 0; i < kMostWindows && (i < kLeastWindows || std::chrono::steady_clock::now() < end);
+       ++i) {
     const Holdings before = holdings_now();
     for (int repetition = 0; repetition < kWindow; ++repetition) work();
     const Holdings after = holdings_now();
@@ -76,23 +78,29 @@ Holdings growth_of(const std::function<void()>& work, std::chrono::milliseconds 
     least.tensors = std::min(least.tensors, after.tensors - before.tensors);
     least.descriptors = std::min(least.descriptors, after.descriptors - before.descriptors);
     least.threads = std::min(least.threads, after.threads - before.threads);
-    if (least.bytes < kLeastBytes && least.tensors <= 0 && least.descriptors <= 0 && least.threads <= 0) return {};
+    if (least.bytes < kLeastBytes && least.tensors <= 0 && least.descriptors <= 0 &&
+        least.threads <= 0)
+      return {};
   }
-  return {least.bytes < kLeastBytes ? 0 : least.bytes / kWindow, least.tensors / kWindow, least.descriptors / kWindow,
-          least.threads / kWindow};
+  return {least.bytes < kLeastBytes ? 0 : least.bytes / kWindow, least.tensors / kWindow,
+          least.descriptors / kWindow, least.threads / kWindow};
 }
 
 void report_growth(const std::string& what, const Holdings& growth, Findings& findings) {
   if (growth.tensors > 0)
-    findings.fail(what + " leaves " + std::to_string(growth.tensors) + " tensors that were made and neither handed on nor released",
+    findings.fail(what + " leaves " + std::to_string(growth.tensors) +
+                      " tensors that were made and neither handed on nor released",
                   "call tensor_release on every path that does not hand a tensor on");
   if (growth.bytes > 0)
     findings.fail(what + " leaves " + std::to_string(growth.bytes) + " bytes of memory",
-                  "free in destroy() what create() and convert() allocate; valgrind or AddressSanitizer name the place");
+                  "free in destroy() what create() and convert() allocate; valgrind or "
+                  "AddressSanitizer name the place");
   if (growth.descriptors > 0)
-    findings.fail(what + " leaves " + std::to_string(growth.descriptors) + " file descriptors open", "close them in destroy()");
+    findings.fail(what + " leaves " + std::to_string(growth.descriptors) + " file descriptors open",
+                  "close them in destroy()");
   if (growth.threads > 0)
-    findings.fail(what + " leaves " + std::to_string(growth.threads) + " threads running", "end and join them in destroy()");
+    findings.fail(what + " leaves " + std::to_string(growth.threads) + " threads running",
+                  "end and join them in destroy()");
 }
 
 }  // namespace
@@ -135,9 +143,12 @@ void test_lifetime(const Subject& subject, Findings& findings) {
   set_progress_note("");
   const ProbeRecord record = probe_record();
   if (record.refused_uses > 0)
-    findings.fail("the host refused " + std::to_string(record.refused_uses) + " calls of the plugin: " + record.first_refusal,
-                  "ask for handles anew in every call, and talk to the host on the thread that it called");
-  findings.pass("ended early in 4 ways and " + std::to_string(kTimes) + " times in a row; no handle was used after its end");
+    findings.fail(
+        "the host refused " + std::to_string(record.refused_uses) +
+            " calls of the plugin: " + record.first_refusal,
+        "ask for handles anew in every call, and talk to the host on the thread that it called");
+  findings.pass("ended early in 4 ways and " + std::to_string(kTimes) +
+                " times in a row; no handle was used after its end");
 }
 
 void test_destroy(const Subject& subject, Findings& findings) {
@@ -153,14 +164,18 @@ void test_leaks(const Subject& subject, Findings& findings) {
   const converters::Registry registry = registry_of(subject);
   fill_quarantines();
   const TrialOptions options{.n_layers = 1, .seed = subject.seed};
-  report_growth("each run (create, convert, two steps, destroy)", growth_of([&] {
-                  TrialModel model(registry, {subject.request()}, options);
-                  model.train_step(0);
-                  model.train_step(1);
-                }, subject.limit / 4),
+  report_growth("each run (create, convert, two steps, destroy)",
+                growth_of(
+                    [&] {
+                      TrialModel model(registry, {subject.request()}, options);
+                      model.train_step(0);
+                      model.train_step(1);
+                    },
+                    subject.limit / 4),
                 findings);
   TrialModel lasting(registry, {subject.request()}, options);
-  report_growth("each step of one run", growth_of([&] { lasting.train_step(0); }, subject.limit / 4), findings);
+  report_growth("each step of one run",
+                growth_of([&] { lasting.train_step(0); }, subject.limit / 4), findings);
   findings.pass("neither repeated runs nor the steps of one run leave anything");
 }
 

@@ -22,7 +22,8 @@ std::string names_of_converters(const plugins::LoadedPlugin& plugin) {
 
 /// Whether the plugin itself said no, in words. What the host had to find out is no refusal.
 bool refused_with_text(const Error& error) {
-  return probe_record().plugin_said && std::string(error.what()).find("without saying why") == std::string::npos;
+  return probe_record().plugin_said &&
+         std::string(error.what()).find("without saying why") == std::string::npos;
 }
 
 }  // namespace
@@ -31,16 +32,20 @@ void test_load(const Subject& subject, Findings& findings) {
   reset_probe();
   const auto begin = std::chrono::steady_clock::now();
   const plugins::LoadedPlugin plugin = load_subject(subject);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const ProbeRecord record = probe_record();
-  if (record.refused_uses > 0) findings.fail(record.first_refusal, "use the registrar in register_converters only");
+  if (record.refused_uses > 0)
+    findings.fail(record.first_refusal, "use the registrar in register_converters only");
   constexpr double kSlow = 2;
   if (seconds > kSlow)
-    findings.warn("loading took " + fixed_point(seconds, 1) + " s: every start of titan waits for it",
-                  "move work from static constructors and register_converters to create()");
+    findings.warn(
+        "loading took " + fixed_point(seconds, 1) + " s: every start of titan waits for it",
+        "move work from static constructors and register_converters to create()");
   if (load_subject(subject).converters.size() != plugin.converters.size())
     findings.fail("a second load gives other converters", "report it to titan");
-  findings.pass("registers " + names_of_converters(plugin) + " in " + fixed_point(seconds * 1000, 1) + " ms");
+  findings.pass("registers " + names_of_converters(plugin) + " in " +
+                fixed_point(seconds * 1000, 1) + " ms");
 }
 
 void test_older_host(const Subject& subject, Findings& findings) {
@@ -66,8 +71,9 @@ void test_older_host(const Subject& subject, Findings& findings) {
         ++worked;
       } catch (const Error& error) {
         if (!refused_with_text(error))
-          findings.fail("converter '" + converter.name + "' on a host without extensions: " + error.what(),
-                        "ask get_extension for NULL, and say with set_error what is missing");
+          findings.fail(
+              "converter '" + converter.name + "' on a host without extensions: " + error.what(),
+              "ask get_extension for NULL, and say with set_error what is missing");
       }
     }
     findings.pass(worked > 0 ? "works" : "loads, and refuses with a text what needs an extension");

@@ -23,10 +23,12 @@ struct Compared {
   double sqnr_db = std::numeric_limits<double>::infinity();
 };
 
-Compared compare_tensor(const std::string& name, const at::Tensor& stock, const at::Tensor& changed) {
+Compared compare_tensor(const std::string& name, const at::Tensor& stock,
+                        const at::Tensor& changed) {
   const at::Tensor wanted = stock.to(at::kDouble), noise = at::sub(changed.to(at::kDouble), wanted);
   Compared result{name};
-  const double largest = wanted.abs().max().item<double>(), signal = wanted.square().sum().item<double>();
+  const double largest = wanted.abs().max().item<double>(),
+               signal = wanted.square().sum().item<double>();
   const double power = noise.square().sum().item<double>();
   result.relative = power == 0 ? 0 : noise.abs().max().item<double>() / largest;
   if (power > 0 || std::isnan(power)) result.sqnr_db = 10 * std::log10(signal / power);
@@ -34,7 +36,8 @@ Compared compare_tensor(const std::string& name, const at::Tensor& stock, const 
 }
 
 /// Logits and every gradient that both models have.
-std::vector<Compared> compare_with_stock(const converters::Registry& registry, const Subject& subject, at::ScalarType dtype,
+std::vector<Compared> compare_with_stock(const converters::Registry& registry,
+                                         const Subject& subject, at::ScalarType dtype,
                                          std::vector<std::string>& lost) {
   converters::Registry nothing;
   nothing.freeze();
@@ -67,24 +70,28 @@ void judge_exact(const std::vector<Compared>& list, at::ScalarType dtype, Findin
   for (const Compared& compared : list) {
     if (!(compared.relative <= tolerance))
       findings.fail(compared.name + ": off by " + small_number(compared.relative) +
-                        " of the stock model's largest value; \"exact\" allows " + small_number(tolerance) + " in " + type,
+                        " of the stock model's largest value; \"exact\" allows " +
+                        small_number(tolerance) + " in " + type,
                     "correct the code, or claim {\"sqnr_db\": ...} or nothing in the note");
     worst = std::max(worst, compared.relative);
   }
-  findings.pass("exact in " + type + ": max error " + small_number(worst) + " over " + std::to_string(list.size()) + " tensors");
+  findings.pass("exact in " + type + ": max error " + small_number(worst) + " over " +
+                std::to_string(list.size()) + " tensors");
 }
 
 void judge_ratio(const std::vector<Compared>& list, double floor, Findings& findings) {
   const Compared* least = nullptr;
   for (const Compared& compared : list) {
     if (!(compared.sqnr_db >= floor))
-      findings.fail(compared.name + ": SQNR " + fixed_point(compared.sqnr_db, 1) + " dB against the stock model, the note claims " +
-                        fixed_point(floor, 1) + " dB",
+      findings.fail(compared.name + ": SQNR " + fixed_point(compared.sqnr_db, 1) +
+                        " dB against the stock model, the note claims " + fixed_point(floor, 1) +
+                        " dB",
                     "correct the code, or claim what it reaches");
     if (!least || compared.sqnr_db < least->sqnr_db) least = &compared;
   }
-  findings.pass("at least " + fixed_point(least->sqnr_db, 1) + " dB (" + least->name + "), claimed " + fixed_point(floor, 1) +
-                " dB, over " + std::to_string(list.size()) + " tensors");
+  findings.pass("at least " + fixed_point(least->sqnr_db, 1) + " dB (" + least->name +
+                "), claimed " + fixed_point(floor, 1) + " dB, over " + std::to_string(list.size()) +
+                " tensors");
 }
 
 }  // namespace
@@ -94,14 +101,16 @@ void test_numerics(const Subject& subject, Findings& findings) {
   const plugins::NumericsClaim& claim = subject.claims.numerics;
   if (claim.kind == Kind::kOtherFunction)
     return findings.skip("the note claims no closeness to the stock model (\"numerics\")");
-  if (claim.kind == Kind::kStraightThrough) return findings.skip("the note claims straight-through gradients, no closeness");
+  if (claim.kind == Kind::kStraightThrough)
+    return findings.skip("the note claims straight-through gradients, no closeness");
   const converters::Registry registry = registry_of(subject);
   std::vector<Compared> list;
   std::vector<std::string> lost;
-  const at::ScalarType dtype =
-      in_widest_type([&](at::ScalarType type) { list = compare_with_stock(registry, subject, type, lost); });
+  const at::ScalarType dtype = in_widest_type(
+      [&](at::ScalarType type) { list = compare_with_stock(registry, subject, type, lost); });
   for (const std::string& name : lost)
-    findings.fail("'" + name + "' has a gradient in the stock model and none here", "compute it in backward");
+    findings.fail("'" + name + "' has a gradient in the stock model and none here",
+                  "compute it in backward");
   if (claim.kind == Kind::kExact)
     judge_exact(list, dtype, findings);
   else

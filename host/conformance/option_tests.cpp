@@ -27,15 +27,18 @@ std::vector<Scalar> boundary_items(const OptionSchema& option) {
   switch (option.type) {
     case OptionType::kBool: return {false, true};
     case OptionType::kInt: {
-      const double low = option.min.value_or(-1), high = option.max.value_or(std::max<double>(low, kLargeInt));
+      const double low = option.min.value_or(-1),
+                   high = option.max.value_or(std::max<double>(low, kLargeInt));
       return {static_cast<int64_t>(low), static_cast<int64_t>(high)};
     }
     case OptionType::kFloat: {
-      const double low = option.min.value_or(-kLargeFloat), high = option.max.value_or(std::max(low, kLargeFloat));
+      const double low = option.min.value_or(-kLargeFloat),
+                   high = option.max.value_or(std::max(low, kLargeFloat));
       return {low, high};
     }
     case OptionType::kEnum: return {option.values.begin(), option.values.end()};
-    case OptionType::kString: return {std::string(), std::string(300, 'x'), std::string("\xc3\xa4 \"'\\")};
+    case OptionType::kString:
+      return {std::string(), std::string(300, 'x'), std::string("\xc3\xa4 \"'\\")};
     case OptionType::kPath: return {std::string(), std::string("/nowhere/at/all")};
   }
   return {};
@@ -52,10 +55,12 @@ OptionValue random_value(const OptionSchema& option, std::mt19937_64& random) {
   const auto draw = [&]() -> Scalar {
     const std::vector<Scalar> ends = boundary_items(option);
     if (option.type == OptionType::kInt)
-      return std::uniform_int_distribution<int64_t>(std::get<int64_t>(ends.front()),
-                                                    std::min(std::get<int64_t>(ends.back()), std::get<int64_t>(ends.front()) + 64))(random);
+      return std::uniform_int_distribution<int64_t>(
+          std::get<int64_t>(ends.front()),
+          std::min(std::get<int64_t>(ends.back()), std::get<int64_t>(ends.front()) + 64))(random);
     if (option.type == OptionType::kFloat)
-      return std::uniform_real_distribution<double>(std::get<double>(ends.front()), std::get<double>(ends.back()))(random);
+      return std::uniform_real_distribution<double>(std::get<double>(ends.front()),
+                                                    std::get<double>(ends.back()))(random);
     return ends[random() % ends.size()];
   };
   // Half of the time the default: most random texts are refused at once.
@@ -71,8 +76,8 @@ struct OptionCounts {
 };
 
 /// A whole life with these options; a failure unless it works or is refused in words.
-void try_options(const converters::Registry& registry, const config::ConverterRequest& request, Findings& findings,
-                 OptionCounts& counts) {
+void try_options(const converters::Registry& registry, const config::ConverterRequest& request,
+                 Findings& findings, OptionCounts& counts) {
   const std::string what = options_text(request.options);
   set_progress_note("a run with " + what);
   reset_probe();
@@ -85,7 +90,8 @@ void try_options(const converters::Registry& registry, const config::ConverterRe
     const bool silent = std::string(error.what()).find("without saying why") != std::string::npos;
     if (silent || (error.status() != ExitStatus::kUsage && !probe_record().plugin_said))
       findings.fail("with " + what + ": " + error.what(),
-                    silent ? "call set_error before every failing return" : "check options in create() and refuse what cannot work");
+                    silent ? "call set_error before every failing return"
+                           : "check options in create() and refuse what cannot work");
     else if (error.status() != ExitStatus::kUsage)
       findings.warn("with " + what + " it refuses only while it runs: " + std::string(error.what()),
                     "check options in create() or convert(), before any weight exists");
@@ -111,12 +117,14 @@ void test_options(const Subject& subject, Findings& findings) {
   constexpr int kRandomCases = 8;
   for (int i = 0; i < kRandomCases && !subject.converter.options.empty(); ++i) {
     config::ConverterRequest request = base;
-    for (const OptionSchema& option : subject.converter.options) request.options[option.name] = random_value(option, random);
+    for (const OptionSchema& option : subject.converter.options)
+      request.options[option.name] = random_value(option, random);
     try_options(registry, request, findings, counts);
   }
   set_progress_note("");
-  findings.pass(std::to_string(counts.worked) + " combinations work, " + std::to_string(counts.refused) +
-                " are refused with a text (seed " + std::to_string(subject.seed) + ")");
+  findings.pass(std::to_string(counts.worked) + " combinations work, " +
+                std::to_string(counts.refused) + " are refused with a text (seed " +
+                std::to_string(subject.seed) + ")");
 }
 
 }  // namespace titan::conformance

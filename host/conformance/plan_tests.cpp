@@ -22,8 +22,9 @@ using Container = converters::ModelConvertersContainer;
 std::string records_text(const converters::StockModel& stock, const Container& container) {
   std::string text;
   for (const converters::Record& record : container.records()) {
-    text += std::string(to_string(record.kind)) + " " + stock[record.module].fqn + " " + record.tensor.name + " " +
-            converters::shape_text(record.tensor.shape) + " " + c10::toString(record.tensor.dtype) + " " + record.parameter + " " +
+    text += std::string(to_string(record.kind)) + " " + stock[record.module].fqn + " " +
+            record.tensor.name + " " + converters::shape_text(record.tensor.shape) + " " +
+            c10::toString(record.tensor.dtype) + " " + record.parameter + " " +
             record.other_parameter + " " + record.reason + " " + record.layout.name;
     for (const auto& part : record.layout.parts) text += "," + part.source;
     text += "\n";
@@ -50,7 +51,8 @@ Planned plan_for(const converters::Registry& registry, const config::ConverterRe
   container.convert(*root);
   const struct mallinfo2 after = mallinfo2();
   Planned planned;
-  planned.bytes = static_cast<int64_t>(after.uordblks + after.hblkhd) - static_cast<int64_t>(before.uordblks + before.hblkhd);
+  planned.bytes = static_cast<int64_t>(after.uordblks + after.hblkhd) -
+                  static_cast<int64_t>(before.uordblks + before.hblkhd);
   planned.tensors = probe_record().tensors_made;
   planned.records = records_text(stock, container);
   planned.plan = converters::make_plan(stock, container);
@@ -65,27 +67,33 @@ void test_plan(const Subject& subject, Findings& findings) {
   const converters::DeviceFacts cpu = train::resolve_device("cpu").facts;
   const Planned first = plan_for(registry, request, cpu, trial_model_args(2));
   if (first.records != plan_for(registry, request, cpu, trial_model_args(2)).records)
-    findings.fail("two conversions of one model record different changes", "let nothing but options, device and model decide in convert()");
+    findings.fail("two conversions of one model record different changes",
+                  "let nothing but options, device and model decide in convert()");
   if (first.tensors > 0)
-    findings.fail("create() or convert() makes " + std::to_string(first.tensors) + " tensors: a plan has no device memory for them",
-                  "record parameters and buffers with record_parameter and record_buffer; fill them in after_init()");
+    findings.fail("create() or convert() makes " + std::to_string(first.tensors) +
+                      " tensors: a plan has no device memory for them",
+                  "record parameters and buffers with record_parameter and record_buffer; fill "
+                  "them in after_init()");
 
   // What was planned is what is there later.
   TrialModel model(registry, {request}, {.seed = subject.seed});
   int64_t added = 0;
   for (const auto& named : model::named_parameters(model.root()))
-    if (!named.parameter->stored_as.empty() && named.parameter->layout.empty()) added += named.parameter->tensor.numel();
+    if (!named.parameter->stored_as.empty() && named.parameter->layout.empty())
+      added += named.parameter->tensor.numel();
   if (added != first.plan.total.parameters_added)
-    findings.fail("the plan adds " + with_commas(first.plan.total.parameters_added) + " values, the model has " + with_commas(added),
+    findings.fail("the plan adds " + with_commas(first.plan.total.parameters_added) +
+                      " values, the model has " + with_commas(added),
                   "report it to titan");
 
   set_progress_note("convert of a model of 8 billion parameters, without weights");
   constexpr int64_t kMostBytes = int64_t{64} << 20;
   const Planned large = plan_for(registry, request, cpu, model::llama3_train_spec().flavor("8B"));
   if (large.bytes > kMostBytes)
-    findings.fail("convert() of a model of 8 billion parameters allocates " + gib(static_cast<uint64_t>(large.bytes)) +
-                      ", though no weight exists yet",
-                  "allocate in after_init() or in the first call, on the device that the call names");
+    findings.fail(
+        "convert() of a model of 8 billion parameters allocates " +
+            gib(static_cast<uint64_t>(large.bytes)) + ", though no weight exists yet",
+        "allocate in after_init() or in the first call, on the device that the call names");
 
   for (const char* name : {"sm_80", "sm_90"}) {
     set_progress_note(std::string("create for ") + name + ", a device that is not here");
@@ -95,12 +103,14 @@ void test_plan(const Subject& subject, Findings& findings) {
     } catch (const Error& error) {
       if (!probe_record().plugin_said || error.status() != ExitStatus::kUsage)
         findings.fail(std::string("for ") + name + ": " + error.what(),
-                      "create() and convert() use what create_info says of the device, and refuse with set_error(TITAN_UNSUPPORTED)");
+                      "create() and convert() use what create_info says of the device, and refuse "
+                      "with set_error(TITAN_UNSUPPORTED)");
     }
   }
   set_progress_note("");
   findings.pass("the same records each time, " + with_commas(first.plan.total.parameters_added) +
-                " values added; 8B without weights took " + gib(static_cast<uint64_t>(std::max<int64_t>(0, large.bytes))));
+                " values added; 8B without weights took " +
+                gib(static_cast<uint64_t>(std::max<int64_t>(0, large.bytes))));
 }
 
 }  // namespace titan::conformance

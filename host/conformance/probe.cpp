@@ -38,9 +38,11 @@ bool inject(const char* name) {
   ProbeState& state = probe_state();
   const int64_t number = ++state.calls;
   if (number != state.fail_at) return false;
-  set_progress_note("host call " + std::to_string(number) + " of the plugin, " + name + ", was made to fail");
+  set_progress_note("host call " + std::to_string(number) + " of the plugin, " + name +
+                    ", was made to fail");
   const std::string text = std::string(kInjectedText) + ": " + name + " failed";
-  plugins::set_host_error(TITAN_FAILED, probe_text(text), TITAN_STR("the validator made it fail, to see what follows"));
+  plugins::set_host_error(TITAN_FAILED, probe_text(text),
+                          TITAN_STR("the validator made it fail, to see what follows"));
   const std::lock_guard lock(state.mutex);
   state.injected = name;
   return true;
@@ -54,13 +56,15 @@ void note_answer(const char* name, titan_status status) {
   plugins::set_host_error(status, probe_text(said.message), probe_text(said.hint));
   const std::lock_guard lock(state.mutex);
   if (state.first_refusal.empty())
-    state.first_refusal = said.message.rfind(name, 0) == 0 ? said.message : std::string(name) + ": " + said.message;
+    state.first_refusal =
+        said.message.rfind(name, 0) == 0 ? said.message : std::string(name) + ": " + said.message;
 }
 
-titan_status probed_tensor_empty(titan_dl_device device, titan_dl_dtype dtype, int32_t ndim, const int64_t* shape,
-                                 titan_tensor** owned) noexcept {
+titan_status probed_tensor_empty(titan_dl_device device, titan_dl_dtype dtype, int32_t ndim,
+                                 const int64_t* shape, titan_tensor** owned) noexcept {
   if (inject("tensor_empty")) return TITAN_FAILED;
-  const titan_status status = converters::host_table().tensor_empty(device, dtype, ndim, shape, owned);
+  const titan_status status =
+      converters::host_table().tensor_empty(device, dtype, ndim, shape, owned);
   if (status == TITAN_OK) ++probe_state().tensors_made;
   return status;
 }
@@ -90,7 +94,8 @@ struct Probed<member> {
 };
 
 const titan_torch_tensor* real_torch_tensor() {
-  return static_cast<const titan_torch_tensor*>(converters::host_table().get_extension(TITAN_STR(TITAN_EXT_TORCH_TENSOR)));
+  return static_cast<const titan_torch_tensor*>(
+      converters::host_table().get_extension(TITAN_STR(TITAN_EXT_TORCH_TENSOR)));
 }
 
 titan_status probed_to_handle(const titan_tensor* tensor, AtenTensorOpaque** out) noexcept {
@@ -104,7 +109,8 @@ titan_status probed_from_handle(AtenTensorOpaque* owned, titan_tensor** out) noe
   if (inject("from_handle")) {
     // The host takes the handle whatever it answers.
     titan_tensor* taken = nullptr;
-    if (real_torch_tensor()->from_handle(owned, &taken) == TITAN_OK) converters::host_table().tensor_release(taken);
+    if (real_torch_tensor()->from_handle(owned, &taken) == TITAN_OK)
+      converters::host_table().tensor_release(taken);
     return TITAN_FAILED;
   }
   const titan_status status = real_torch_tensor()->from_handle(owned, out);
@@ -124,7 +130,8 @@ const void* probed_extension(titan_string id) noexcept {
   return &table;
 }
 
-titan_status probed_set_error(titan_status status, titan_string message, titan_string hint) noexcept {
+titan_status probed_set_error(titan_status status, titan_string message,
+                              titan_string hint) noexcept {
   probe_state().plugin_said = true;
   probe_state().said_status = status;
   return converters::host_table().set_error(status, message, hint);
@@ -194,7 +201,8 @@ titan_host make_probed_host() {
 void* memory_at_an_edge(size_t bytes) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const size_t pages = (bytes + page - 1) / page * page;
-  void* mapped = mmap(nullptr, pages + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* mapped =
+      mmap(nullptr, pages + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) throw std::bad_alloc();
   char* const edge = static_cast<char*>(mapped) + pages;
   mprotect(edge, page, PROT_NONE);
@@ -224,8 +232,8 @@ void reset_probe() {
 ProbeRecord probe_record() {
   ProbeState& state = probe_state();
   const std::lock_guard lock(state.mutex);
-  return {state.calls, state.tensors_made, state.refused_uses, state.first_refusal, state.injected,
-          state.plugin_said, state.said_status};
+  return {state.calls,    state.tensors_made, state.refused_uses, state.first_refusal,
+          state.injected, state.plugin_said,  state.said_status};
 }
 
 void fail_call(int64_t number) {
@@ -235,7 +243,8 @@ void fail_call(int64_t number) {
 
 const titan_host& oldest_host() {
   // Level 1 ends with record_layout; later functions come behind it.
-  constexpr size_t kLevel1 = offsetof(titan_host, record_layout) + sizeof(titan_host::record_layout);
+  constexpr size_t kLevel1 =
+      offsetof(titan_host, record_layout) + sizeof(titan_host::record_layout);
   static const titan_host* const table = [] {
     titan_host made = probed_host();
     made.struct_size = static_cast<uint32_t>(kLevel1);

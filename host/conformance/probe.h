@@ -1,5 +1,5 @@
-/// The host table that a plugin under test gets: every call goes on to the real one, is counted, and
-/// can be made to fail.
+/// The host table that a plugin under test gets: every call goes on to the real one, is counted,
+/// and can be made to fail.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@ namespace titan::conformance {
 
 /// What went through the table since reset(). Read it while no plugin code runs.
 struct ProbeRecord {
-  int64_t calls = 0;           ///< of functions that can fail
-  int64_t tensors_made = 0;    ///< by tensor_empty and tensor_from_dl
-  int64_t refused_uses = 0;    ///< answers TITAN_WRONG_STATE: dead handles, foreign threads
-  std::string first_refusal;   ///< what the host said to the first of them
-  std::string injected;        ///< the function that was made to fail; empty: none was
-  bool plugin_said = false;    ///< the plugin has called set_error
+  int64_t calls = 0;          ///< of functions that can fail
+  int64_t tensors_made = 0;   ///< by tensor_empty and tensor_from_dl
+  int64_t refused_uses = 0;   ///< answers TITAN_WRONG_STATE: dead handles, foreign threads
+  std::string first_refusal;  ///< what the host said to the first of them
+  std::string injected;       ///< the function that was made to fail; empty: none was
+  bool plugin_said = false;   ///< the plugin has called set_error
   titan_status said_status = TITAN_OK;  ///< status of its last set_error
 };
 
@@ -26,8 +26,8 @@ const titan_host& probed_host();
 void reset_probe();
 ProbeRecord probe_record();
 
-/// Call number `number` (1-based, counted from now on) fails with TITAN_FAILED and a message, without
-/// reaching the host. 0: none.
+/// Call number `number` (1-based, counted from now on) fails with TITAN_FAILED and a message,
+/// without reaching the host. 0: none.
 void fail_call(int64_t number);
 
 /// A table as a host of API level 1 has it, in memory that ends where the table ends: a plugin that

@@ -34,7 +34,8 @@ std::string digest_of_text(const std::string& text) {
 
 std::string environment_text() {
   std::vector<std::string> variables;
-  for (char** variable = environ; variable && *variable; ++variable) variables.emplace_back(*variable);
+  for (char** variable = environ; variable && *variable; ++variable)
+    variables.emplace_back(*variable);
   std::sort(variables.begin(), variables.end());
   std::string text;
   for (const std::string& variable : variables) text += variable + "\n";
@@ -47,7 +48,8 @@ std::string descriptor_text() {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code gone;
     const auto target = std::filesystem::read_symlink(entry.path(), gone);
-    if (!gone && target.string().rfind("/proc/", 0) != 0) open.push_back(entry.path().filename().string() + " " + target.string());
+    if (!gone && target.string().rfind("/proc/", 0) != 0)
+      open.push_back(entry.path().filename().string() + " " + target.string());
   }
   std::sort(open.begin(), open.end());
   std::string text;
@@ -57,7 +59,8 @@ std::string descriptor_text() {
 
 int64_t thread_count() {
   int64_t count = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) ++count;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/task"))
+    ++count;
   return count;
 }
 
@@ -75,14 +78,16 @@ std::string float_modes_text() {
   std::string text = "rounding " + std::to_string(std::fegetround());
 #if defined(__x86_64__)
   constexpr unsigned kFlush = 0x8040;
-  text += (__builtin_ia32_stmxcsr() & kFlush) ? ", small numbers flushed to zero" : ", small numbers kept";
+  text += (__builtin_ia32_stmxcsr() & kFlush) ? ", small numbers flushed to zero"
+                                              : ", small numbers kept";
 #endif
   return text;
 }
 
 std::string random_text() {
   const at::Tensor state = at::detail::getDefaultCPUGenerator().get_state();
-  return digest_of_text(std::string(reinterpret_cast<const char*>(state.const_data_ptr()), state.nbytes()));
+  return digest_of_text(
+      std::string(reinterpret_cast<const char*>(state.const_data_ptr()), state.nbytes()));
 }
 
 }  // namespace
@@ -102,7 +107,8 @@ ProcessFacts ProcessFacts::now(bool random) {
   facts["the open descriptors"] = descriptor_text();
   facts["the number of threads"] = std::to_string(thread_count());
   for (int signal = 1; signal < 32; ++signal)
-    facts[std::string("the handler of signal ") + std::to_string(signal) + " (" + strsignal(signal) + ")"] = handler_text(signal);
+    facts[std::string("the handler of signal ") + std::to_string(signal) + " (" +
+          strsignal(signal) + ")"] = handler_text(signal);
   sigset_t blocked;
   sigemptyset(&blocked);
   pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
@@ -114,7 +120,8 @@ ProcessFacts ProcessFacts::now(bool random) {
   facts["torch's number of threads"] = std::to_string(at::get_num_threads());
   facts["torch's gradient mode"] = c10::GradMode::is_enabled() ? "on" : "off";
   facts["torch's inference mode"] = c10::InferenceMode::is_enabled() ? "on" : "off";
-  facts["torch's deterministic algorithms"] = at::globalContext().deterministicAlgorithms() ? "on" : "off";
+  facts["torch's deterministic algorithms"] =
+      at::globalContext().deterministicAlgorithms() ? "on" : "off";
   facts["torch's autocast"] = at::autocast::is_autocast_enabled(at::kCPU) ? "on" : "off";
   if (random) facts["torch's random numbers"] = random_text();
   return now;

@@ -12,8 +12,8 @@ struct ProcessFacts {
 
   /// Of this process and thread, now. The state of torch's random numbers is taken too if `random`.
   static ProcessFacts now(bool random);
-  /// "the locale (C, now C.UTF-8)" of the first facts that differ; empty: all are the same. Facts that
-  /// only one of both has do not count.
+  /// "the locale (C, now C.UTF-8)" of the first facts that differ; empty: all are the same. Facts
+  /// that only one of both has do not count.
   std::string difference(const ProcessFacts& later) const;
 };
 

@@ -20,7 +20,9 @@ void test_process_state(const Subject& subject, Findings& findings) {
   const auto check = [&](const std::string& stage, bool random) {
     const ProcessFacts after = ProcessFacts::now(random);
     if (const std::string changed = before.difference(after); !changed.empty())
-      findings.fail(stage + " changes " + changed, "put back what is changed before the function returns; start no thread and keep no file open");
+      findings.fail(stage + " changes " + changed,
+                    "put back what is changed before the function returns; start no thread and "
+                    "keep no file open");
     before = ProcessFacts::now(true);
   };
   set_progress_note("while the file is loaded");
@@ -40,7 +42,8 @@ void test_process_state(const Subject& subject, Findings& findings) {
   model.destroy();
   check("destroy", true);
   set_progress_note("");
-  findings.pass(std::to_string(before.facts.size()) + " settings of the process are as they were after each stage");
+  findings.pass(std::to_string(before.facts.size()) +
+                " settings of the process are as they were after each stage");
 }
 
 }  // namespace titan::conformance

@@ -13,7 +13,8 @@ constexpr size_t kNoteBytes = 4096;
 /// Shared memory: what a process that was killed has written stays. Null if there is none to get.
 char* note_memory() {
   static char* const memory = [] {
-    void* mapped = mmap(nullptr, kNoteBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* mapped =
+        mmap(nullptr, kNoteBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return mapped == MAP_FAILED ? nullptr : static_cast<char*>(mapped);
   }();
   return memory;

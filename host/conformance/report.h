@@ -8,8 +8,8 @@
 
 namespace titan::conformance {
 
-/// One line for a result, more where something is wrong. Ends in a newline. What was skipped for the
-/// reason of `above`, the result before it, says only that.
+/// One line for a result, more where something is wrong. Ends in a newline. What was skipped for
+/// the reason of `above`, the result before it, says only that.
 std::string result_text(const TestResult& result, const TestResult* above, bool color);
 /// "24 passed, 1 failed: gradients" and how to run the failed ones alone. Ends in a newline.
 std::string summary_text(const std::vector<TestResult>& results, const Subject& file);

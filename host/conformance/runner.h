@@ -13,7 +13,8 @@
 namespace titan::conformance {
 
 struct TestResult {
-  const Test* test = nullptr;  ///< of all_tests() or of the list that was run: both outlive the result
+  const Test* test =
+      nullptr;            ///< of all_tests() or of the list that was run: both outlive the result
   std::string converter;  ///< empty: about the file
   Findings findings;
   std::chrono::milliseconds time{0};
@@ -23,11 +24,12 @@ struct TestResult {
 /// failures of the test. Never throws for what the plugin does.
 TestResult run_test(const Test& test, const Subject& subject);
 
-/// Runs `tests` on the file and then on each of its converters; `done` is told each result as it comes.
-/// Once the file cannot be loaded, or a converter cannot run here, what depends on it is skipped.
-/// To be called while this process has one thread and has computed nothing with torch.
-std::vector<TestResult> run_tests(const std::vector<Test>& tests, const Subject& file,
-                                  const std::map<std::string, std::map<std::string, config::OptionValue>>& given,
-                                  const std::function<void(const TestResult&)>& done);
+/// Runs `tests` on the file and then on each of its converters; `done` is told each result as it
+/// comes. Once the file cannot be loaded, or a converter cannot run here, what depends on it is
+/// skipped. To be called while this process has one thread and has computed nothing with torch.
+std::vector<TestResult> run_tests(
+    const std::vector<Test>& tests, const Subject& file,
+    const std::map<std::string, std::map<std::string, config::OptionValue>>& given,
+    const std::function<void(const TestResult&)>& done);
 
 }  // namespace titan::conformance

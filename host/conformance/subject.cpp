@@ -12,7 +12,8 @@ std::map<std::string, config::OptionValue> Subject::options() const {
   for (const config::OptionSchema& option : converter.options) {
     if (const auto found = given.find(option.name); found != given.end())
       options[option.name] = found->second;
-    else if (const auto claimed = claims.validate_with.find(option.name); claimed != claims.validate_with.end())
+    else if (const auto claimed = claims.validate_with.find(option.name);
+             claimed != claims.validate_with.end())
       options[option.name] = claimed->second;
     else if (option.default_value)
       options[option.name] = *option.default_value;
@@ -37,16 +38,19 @@ config::ConverterRequest Subject::request() const {
 
 std::string options_text(const std::map<std::string, config::OptionValue>& options) {
   std::string text;
-  for (const auto& [name, value] : options) text += (text.empty() ? "" : ", ") + name + "=" + config::to_yaml(value);
+  for (const auto& [name, value] : options)
+    text += (text.empty() ? "" : ", ") + name + "=" + config::to_yaml(value);
   return text.empty() ? "no options" : text;
 }
 
-void add_given_option(const plugins::PluginDescription& plugin, const std::string& text,
-                      std::map<std::string, std::map<std::string, config::OptionValue>>& by_converter) {
+void add_given_option(
+    const plugins::PluginDescription& plugin, const std::string& text,
+    std::map<std::string, std::map<std::string, config::OptionValue>>& by_converter) {
   const std::string where = "--option " + text;
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0)
-    throw usage_error("'" + text + "' is not of the form NAME=VALUE", where, "write --option emulate=true");
+    throw usage_error("'" + text + "' is not of the form NAME=VALUE", where,
+                      "write --option emulate=true");
   const std::string name = text.substr(0, equals);
   config::Node node;
   node.kind = config::Node::Kind::kScalar;
@@ -66,8 +70,9 @@ void add_given_option(const plugins::PluginDescription& plugin, const std::strin
       by_converter[converter.name][name] = value;
     }
   if (!found)
-    throw usage_error("no converter of the plugin has an option '" + name + "'", where,
-                      did_you_mean(name, names) + "titan plugins inspect FILE.so shows its options");
+    throw usage_error(
+        "no converter of the plugin has an option '" + name + "'", where,
+        did_you_mean(name, names) + "titan plugins inspect FILE.so shows its options");
 }
 
 }  // namespace titan::conformance

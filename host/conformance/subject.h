@@ -18,9 +18,10 @@ struct Subject {
   std::string sha256;  ///< of the file, 64 hexadecimal digits; empty if it cannot be read
   config::ConverterSchema converter;  ///< name empty: the test is about the file
   plugins::ConverterClaims claims;
-  /// Values for options from the command line, by name; they go before "validate_with" and defaults.
+  /// Values for options from the command line, by name; they go before "validate_with" and
+  /// defaults.
   std::map<std::string, config::OptionValue> given;
-  uint64_t seed = 0;  ///< of everything that is drawn
+  uint64_t seed = 0;                   ///< of everything that is drawn
   std::chrono::milliseconds limit{0};  ///< of one test
   std::filesystem::path scratch;       ///< an empty folder for the tests' files
 
@@ -37,7 +38,8 @@ std::string options_text(const std::map<std::string, config::OptionValue>& optio
 
 /// Reads "NAME=VALUE" for a converter of the file. Throws a usage error if no converter has such an
 /// option, or the value is not one of its.
-void add_given_option(const plugins::PluginDescription& plugin, const std::string& text,
-                      std::map<std::string, std::map<std::string, config::OptionValue>>& by_converter);
+void add_given_option(
+    const plugins::PluginDescription& plugin, const std::string& text,
+    std::map<std::string, std::map<std::string, config::OptionValue>>& by_converter);
 
 }  // namespace titan::conformance

@@ -22,8 +22,8 @@ struct Test {
 
 const std::vector<Test>& all_tests();
 
-/// The tests named in `only` (all if it is empty), in the list's order. A usage error with the nearest
-/// names if one of them does not exist.
+/// The tests named in `only` (all if it is empty), in the list's order. A usage error with the
+/// nearest names if one of them does not exist.
 std::vector<Test> choose_tests(const std::vector<std::string>& only);
 
 }  // namespace titan::conformance

@@ -56,10 +56,12 @@ void test_threads(const Subject& subject, Findings& findings) {
   there.logits = logits;
   there.loss = here.loss;
   if (const std::string different = difference(here, there); !different.empty())
-    findings.fail("backward on another thread than forward gives other numbers: " + different,
-                  "keep nothing in thread_local variables; what backward needs goes through call_save");
+    findings.fail(
+        "backward on another thread than forward gives other numbers: " + different,
+        "keep nothing in thread_local variables; what backward needs goes through call_save");
 
-  set_progress_note("two models, each with a converter of its own, at the same time on two threads");
+  set_progress_note(
+      "two models, each with a converter of its own, at the same time on two threads");
   std::vector<TrialPass> alone[2], together[2];
   {
     TrialModel a(registry, {request}, options), b(registry, {request}, other_options);
@@ -87,8 +89,10 @@ void test_threads(const Subject& subject, Findings& findings) {
   }
   for (int i = 0; i < 2; ++i)
     if (const std::string different = first_difference(alone[i], together[i]); !different.empty())
-      findings.fail("two models at the same time do not compute what they compute alone: " + different,
-                    "keep scratch memory and state in the instance or the module's code, not in static variables");
+      findings.fail(
+          "two models at the same time do not compute what they compute alone: " + different,
+          "keep scratch memory and state in the instance or the module's code, not in static "
+          "variables");
 
   set_progress_note("the model is destroyed on another thread");
   on_another_thread([&] { a.release_root().reset(); });
@@ -97,7 +101,8 @@ void test_threads(const Subject& subject, Findings& findings) {
   b.destroy();
   on_another_thread([&] { left.reset(); });
   set_progress_note("");
-  findings.pass("backward elsewhere, " + std::to_string(kPasses) + " steps of two models at once, destroyed elsewhere: the same bits");
+  findings.pass("backward elsewhere, " + std::to_string(kPasses) +
+                " steps of two models at once, destroyed elsewhere: the same bits");
 }
 
 }  // namespace titan::conformance

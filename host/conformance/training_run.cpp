@@ -59,25 +59,30 @@ config::Config run_config(const Subject& subject, const RunOptions& options) {
 
 }  // namespace
 
-TrainingRun::TrainingRun(const Subject& subject, const converters::Registry& registry, const RunOptions& options) {
+TrainingRun::TrainingRun(const Subject& subject, const converters::Registry& registry,
+                         const RunOptions& options) {
   specs_.add(model::llama3_train_spec());
   specs_.freeze();
-  train::TrainerOptions trainer{run_config(subject, options), {subject.request()}, train::resolve_device("cpu"), {}};
+  train::TrainerOptions trainer{
+      run_config(subject, options), {subject.request()}, train::resolve_device("cpu"), {}};
   checkpoint::ConverterRecord origin;
   origin.converter = subject.converter.name;
   if (subject.judged.description) origin.plugin = subject.judged.description->name;
   origin.file = subject.judged.path.string();
   origin.sha256 = subject.sha256;
   trainer.plugins[subject.converter.name] = origin;
-  if (!options.resume_from.empty()) trainer.resume = checkpoint::choose_step(options.resume_from, -1);
+  if (!options.resume_from.empty())
+    trainer.resume = checkpoint::choose_step(options.resume_from, -1);
   trainer_ = std::make_unique<train::Trainer>(std::move(trainer), specs_, registry);
 }
 
 void TrainingRun::step(int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     const train::StepResult result = trainer_->step();
-    numbers_["loss of step " + std::to_string(result.step)] = at::scalar_tensor(result.loss, at::kDouble);
-    numbers_["gradient norm of step " + std::to_string(result.step)] = at::scalar_tensor(result.grad_norm, at::kDouble);
+    numbers_["loss of step " + std::to_string(result.step)] =
+        at::scalar_tensor(result.loss, at::kDouble);
+    numbers_["gradient norm of step " + std::to_string(result.step)] =
+        at::scalar_tensor(result.grad_norm, at::kDouble);
   }
 }
 
@@ -89,7 +94,8 @@ std::map<std::string, at::Tensor> TrainingRun::record() {
   std::map<std::string, at::Tensor> record = numbers_;
   const checkpoint::Snapshot snapshot = trainer_->snapshot(/*model_only=*/false);
   for (const auto& [name, tensor] : snapshot.model) record[name] = tensor.detach().clone();
-  for (const auto& [name, tensor] : snapshot.optimizer) record["optimizer state " + name] = tensor.detach().clone();
+  for (const auto& [name, tensor] : snapshot.optimizer)
+    record["optimizer state " + name] = tensor.detach().clone();
   return record;
 }
 

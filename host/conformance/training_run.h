@@ -28,7 +28,8 @@ struct RunOptions {
 class TrainingRun {
  public:
   /// Writes its data set into the scratch folder of the subject.
-  TrainingRun(const Subject& subject, const converters::Registry& registry, const RunOptions& options);
+  TrainingRun(const Subject& subject, const converters::Registry& registry,
+              const RunOptions& options);
 
   void step(int64_t count);
   /// Writes a checkpoint below `root`.

@@ -23,7 +23,9 @@ constexpr int64_t kTrialBatch = 2;
 /// Number `index` of a fixed series of batches: int64 [2, length + 1].
 at::Tensor trial_batch(int64_t index) {
   const at::Tensor n = at::arange(kTrialBatch * (kTrialLength + 1), at::kLong);
-  return (n * 7 + n * n + 13 * index).remainder(kTrialVocabulary).view({kTrialBatch, kTrialLength + 1});
+  return (n * 7 + n * n + 13 * index)
+      .remainder(kTrialVocabulary)
+      .view({kTrialBatch, kTrialLength + 1});
 }
 
 /// Stock tensors by name with what writes them back, and added parameters.
@@ -40,9 +42,11 @@ ShakenTensors tensors_to_shake(model::Module& root) {
     if (!parameter.layout.empty())
       wholes.emplace_back(parameter.layout, parameter.tensor);
     else
-      (parameter.stored_as.empty() ? tensors.stock : tensors.added).emplace_back(named.fqn, parameter.tensor);
+      (parameter.stored_as.empty() ? tensors.stock : tensors.added)
+          .emplace_back(named.fqn, parameter.tensor);
   }
-  for (model::StockTensor& stock : model::stock_tensors(wholes)) tensors.stock.push_back(std::move(stock));
+  for (model::StockTensor& stock : model::stock_tensors(wholes))
+    tensors.stock.push_back(std::move(stock));
   return tensors;
 }
 
@@ -53,7 +57,8 @@ void shake_values(model::Module& root, bool added, uint64_t seed) {
     for (const model::StockTensor& stock : list) {
       at::Tensor value = stock.tensor();
       const auto rule = model::InitRule::normal(0, value.dim() > 1 ? 0.15 : 0.2);
-      value.add_(model::draw(rule, value.sizes(), seed, "shake/" + stock.name()).to(value.scalar_type()));
+      value.add_(
+          model::draw(rule, value.sizes(), seed, "shake/" + stock.name()).to(value.scalar_type()));
       stock.write_back();
     }
   };
@@ -72,7 +77,8 @@ bool same_bits(const at::Tensor& a, const at::Tensor& b) {
   if (!a.defined() || !b.defined()) return a.defined() == b.defined();
   if (a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes()) return false;
   // As bytes: NaN is equal to the same NaN, and 0 differs from -0.
-  const at::Tensor one = a.contiguous().view(-1).view(at::kByte), other = b.contiguous().view(-1).view(at::kByte);
+  const at::Tensor one = a.contiguous().view(-1).view(at::kByte),
+                   other = b.contiguous().view(-1).view(at::kByte);
   return at::equal(one, other);
 }
 
@@ -102,11 +108,12 @@ model::ModelArgs trial_model_args(int64_t n_layers) {
   return args;
 }
 
-TrialModel::TrialModel(const converters::Registry& registry, std::vector<config::ConverterRequest> requests,
-                       const TrialOptions& options)
+TrialModel::TrialModel(const converters::Registry& registry,
+                       std::vector<config::ConverterRequest> requests, const TrialOptions& options)
     : root_(model::llama3_train_spec().build(trial_model_args(options.n_layers), options.dtype)) {
   const train::Device device = train::resolve_device("cpu");
-  converters_ = std::make_unique<converters::ModelConvertersContainer>(registry, requests, device.facts);
+  converters_ =
+      std::make_unique<converters::ModelConvertersContainer>(registry, requests, device.facts);
   converters_->convert(*root_);
   model::materialize(*root_, device.device, options.seed);
   if (options.shake) shake_values(*root_, options.shake_added, options.seed);
@@ -136,7 +143,8 @@ at::Tensor TrialModel::loss(int64_t index, at::Tensor* logits) {
   at::Tensor out = (*root_)(context, {batch.narrow(1, 0, kTrialLength)});
   if (wide_loss) out = out.to(at::kDouble);
   if (logits) *logits = out.detach().clone();
-  return model::cross_entropy(out, batch.narrow(1, 1, kTrialLength).contiguous(), kTrialBatch * kTrialLength);
+  return model::cross_entropy(out, batch.narrow(1, 1, kTrialLength).contiguous(),
+                              kTrialBatch * kTrialLength);
 }
 
 TrialPass TrialModel::take_gradients() {
@@ -152,7 +160,8 @@ TrialPass TrialModel::take_gradients() {
       pass.gradients[named.fqn] = grad.defined() ? grad.clone() : grad;
     at::Tensor(parameter.tensor).mutable_grad() = at::Tensor();
   }
-  for (const model::StockTensor& stock : model::stock_tensors(wholes)) pass.gradients[stock.name()] = stock.tensor().clone();
+  for (const model::StockTensor& stock : model::stock_tensors(wholes))
+    pass.gradients[stock.name()] = stock.tensor().clone();
   return pass;
 }
 
@@ -191,18 +200,22 @@ TrialPass TrialModel::train_step(int64_t index) {
 
 std::map<std::string, at::Tensor> copy_of_state(model::Module& root) {
   std::map<std::string, at::Tensor> copies;
-  for (const auto& [name, tensor] : checkpoint::model_tensors(root)) copies[name] = tensor.detach().clone();
+  for (const auto& [name, tensor] : checkpoint::model_tensors(root))
+    copies[name] = tensor.detach().clone();
   return copies;
 }
 
-std::string difference(const std::map<std::string, at::Tensor>& a, const std::map<std::string, at::Tensor>& b) {
+std::string difference(const std::map<std::string, at::Tensor>& a,
+                       const std::map<std::string, at::Tensor>& b) {
   for (const auto& [name, value] : a) {
     const auto other = b.find(name);
     if (other == b.end()) return "'" + name + "' is there once and once not";
     if (same_bits(value, other->second)) continue;
-    if (!value.defined() || !other->second.defined()) return "'" + name + "' is there once and once not";
+    if (!value.defined() || !other->second.defined())
+      return "'" + name + "' is there once and once not";
     if (value.sizes() != other->second.sizes()) return "'" + name + "' has another shape";
-    const double most = at::sub(value.to(at::kDouble), other->second.to(at::kDouble)).abs().max().item<double>();
+    const double most =
+        at::sub(value.to(at::kDouble), other->second.to(at::kDouble)).abs().max().item<double>();
     return "'" + name + "' differs by up to " + number_text(most);
   }
   for (const auto& [name, value] : b)
@@ -211,7 +224,8 @@ std::string difference(const std::map<std::string, at::Tensor>& a, const std::ma
 }
 
 std::string difference(const TrialPass& a, const TrialPass& b) {
-  const std::string logits = difference(std::map<std::string, at::Tensor>{{"logits", a.logits}}, {{"logits", b.logits}});
+  const std::string logits =
+      difference(std::map<std::string, at::Tensor>{{"logits", a.logits}}, {{"logits", b.logits}});
   if (!logits.empty()) return logits;
   if (a.loss != b.loss) return "the loss is " + number_text(a.loss) + " and " + number_text(b.loss);
   const std::string gradients = difference(a.gradients, b.gradients);

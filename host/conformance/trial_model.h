@@ -20,8 +20,8 @@ namespace titan::conformance {
 
 /// The plugin of the subject, loaded into this process through probed_host() or `host`.
 plugins::LoadedPlugin load_subject(const Subject& subject, const titan_host* host = nullptr);
-/// Its converters, frozen. Loads the file if that has not happened in this process. Torch computes on
-/// one thread from here on: sums then come out the same whatever the machine.
+/// Its converters, frozen. Loads the file if that has not happened in this process. Torch computes
+/// on one thread from here on: sums then come out the same whatever the machine.
 converters::Registry registry_of(const Subject& subject);
 
 inline constexpr int64_t kTrialVocabulary = 64, kTrialLength = 16;
@@ -39,8 +39,8 @@ struct TrialOptions {
   uint64_t seed = 0;
 };
 
-/// Results of forward and backward; gradients under the names of stock parameters ("<instance>/..." for
-/// added ones), in their shapes. Nothing in it shares memory with the model.
+/// Results of forward and backward; gradients under the names of stock parameters ("<instance>/..."
+/// for added ones), in their shapes. Nothing in it shares memory with the model.
 struct TrialPass {
   at::Tensor logits;
   double loss = 0;
@@ -49,7 +49,8 @@ struct TrialPass {
 
 class TrialModel {
  public:
-  /// create, convert, initial values, after_init: throws what the host throws where one of them fails.
+  /// create, convert, initial values, after_init: throws what the host throws where one of them
+  /// fails.
   TrialModel(const converters::Registry& registry, std::vector<config::ConverterRequest> requests,
              const TrialOptions& options);
   ~TrialModel();
@@ -77,7 +78,8 @@ class TrialModel {
   /// The loss is computed in float64 from the logits, whatever their type.
   bool wide_loss = false;
 
-  /// The converters first, the model after them, as the trainer does; also what the destructor does.
+  /// The converters first, the model after them, as the trainer does; also what the destructor
+  /// does.
   void destroy();
   /// Gives the model away, for a test that destroys it elsewhere.
   std::unique_ptr<model::Module> release_root() { return std::move(root_); }
@@ -92,6 +94,7 @@ std::map<std::string, at::Tensor> copy_of_state(model::Module& root);
 
 /// What differs first, empty if nothing: the bits of every number count.
 std::string difference(const TrialPass& a, const TrialPass& b);
-std::string difference(const std::map<std::string, at::Tensor>& a, const std::map<std::string, at::Tensor>& b);
+std::string difference(const std::map<std::string, at::Tensor>& a,
+                       const std::map<std::string, at::Tensor>& b);
 
 }  // namespace titan::conformance

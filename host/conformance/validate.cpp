@@ -32,9 +32,11 @@ Exit status: 0 no test failed, 1 a test failed, 2 usage, or the file is no plugi
 class Scratch {
  public:
   Scratch() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "titan-validate-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "titan-validate-XXXXXX").string();
     if (!mkdtemp(pattern.data()))
-      throw environment_error("no scratch folder can be made", pattern, "set TMPDIR to a folder that can be written");
+      throw environment_error("no scratch folder can be made", pattern,
+                              "set TMPDIR to a folder that can be written");
     path_ = pattern;
   }
   ~Scratch() {
@@ -68,9 +70,11 @@ int run_arguments(const Arguments& arguments) {
     return 0;
   }
   if (arguments.file.empty())
-    throw usage_error("no file was named", "titan-plugin-validate", "titan-plugin-validate FILE.so; --help shows the options");
+    throw usage_error("no file was named", "titan-plugin-validate",
+                      "titan-plugin-validate FILE.so; --help shows the options");
   if (!(arguments.time_limit > 0 && arguments.time_limit <= 86400))
-    throw usage_error("the time limit is not above 0 and at most 86400 seconds", "--time-limit", "leave it out for 30 s a test");
+    throw usage_error("the time limit is not above 0 and at most 86400 seconds", "--time-limit",
+                      "leave it out for 30 s a test");
   const std::vector<Test> tests = choose_tests(arguments.only);
 
   Subject file;
@@ -94,7 +98,8 @@ int run_arguments(const Arguments& arguments) {
   const bool color = !arguments.json && isatty(STDOUT_FILENO);
   std::optional<TestResult> above;
   const auto done = [&](const TestResult& result) {
-    if (!arguments.json) std::cout << result_text(result, above ? &*above : nullptr, color) << std::flush;
+    if (!arguments.json)
+      std::cout << result_text(result, above ? &*above : nullptr, color) << std::flush;
     above = result;
   };
   if (!arguments.json && file.judged.description)
@@ -108,19 +113,23 @@ int run_arguments(const Arguments& arguments) {
 }
 
 int parse_and_run(int argc, char** argv) {
-  CLI::App app{"Tests one titan plugin: contract, life cycle, and numbers against the stock model.", "titan-plugin-validate"};
+  CLI::App app{"Tests one titan plugin: contract, life cycle, and numbers against the stock model.",
+               "titan-plugin-validate"};
   app.footer(kFooter);
-  app.set_version_flag("--version", "titan-plugin-validate " TITAN_SDK_VERSION " (plugin API level " +
-                                        std::to_string(TITAN_API_LEVEL) + ", LibTorch " TITAN_TORCH_VERSION ")");
+  app.set_version_flag("--version",
+                       "titan-plugin-validate " TITAN_SDK_VERSION " (plugin API level " +
+                           std::to_string(TITAN_API_LEVEL) + ", LibTorch " TITAN_TORCH_VERSION ")");
   Arguments arguments;
   app.add_option("file", arguments.file, "the .so file");
   app.add_flag("--json", arguments.json, "one JSON object in place of lines");
   app.add_option("--only", arguments.only, "these tests alone, separated by commas")
       ->delimiter(',')
       ->allow_extra_args(false);
-  app.add_option("--seed", arguments.seed, "of everything that is drawn (0); another one tries other numbers");
+  app.add_option("--seed", arguments.seed,
+                 "of everything that is drawn (0); another one tries other numbers");
   app.add_option("--time-limit", arguments.time_limit, "seconds for one test (30)");
-  app.add_option("--option", arguments.options, "NAME=VALUE of a converter's option; may be repeated")
+  app.add_option("--option", arguments.options,
+                 "NAME=VALUE of a converter's option; may be repeated")
       ->allow_extra_args(false);
   app.add_flag("--list", arguments.list, "the tests, and what a pass says");
   try {

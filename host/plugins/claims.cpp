@@ -13,7 +13,8 @@ namespace {
 NumericsClaim parse_numerics(const NoteValue& value, bool strict) {
   using Kind = NumericsClaim::Kind;
   const std::string hint =
-      "write \"exact\", \"straight_through\" or {\"sqnr_db\": 20.0}, or leave it out: it computes another function";
+      "write \"exact\", \"straight_through\" or {\"sqnr_db\": 20.0}, or leave it out: it computes "
+      "another function";
   if (value.json.is_string()) {
     const std::string& text = value.text();
     if (text == "exact") return {Kind::kExact, 0};
@@ -21,19 +22,21 @@ NumericsClaim parse_numerics(const NoteValue& value, bool strict) {
     if (!strict) return {};
     value.fail("\"" + printable(text, 80) + "\" is no claim about numbers", hint);
   }
-  if (!value.json.is_object()) value.fail(std::string("must be a string or an object, not ") + value.json.type_name(), hint);
+  if (!value.json.is_object())
+    value.fail(std::string("must be a string or an object, not ") + value.json.type_name(), hint);
   if (strict) value.only_members({"sqnr_db"});
   if (!strict && !value.has("sqnr_db")) return {};  // a form of a later version
   const NoteValue ratio = value.member("sqnr_db");
   constexpr double kMost = 300;  // a double has no more
   if (!ratio.json.is_number()) ratio.fail("must be a number of decibels", hint);
   const double decibels = ratio.json.get<double>();
-  if (!(decibels > 0 && decibels <= kMost)) ratio.fail("must be above 0 and at most 300 decibels", hint);
+  if (!(decibels > 0 && decibels <= kMost))
+    ratio.fail("must be above 0 and at most 300 decibels", hint);
   return {Kind::kApproximate, decibels};
 }
 
-std::map<std::string, config::OptionValue> parse_validate_with(const NoteValue& value,
-                                                               const config::ConverterSchema& converter) {
+std::map<std::string, config::OptionValue> parse_validate_with(
+    const NoteValue& value, const config::ConverterSchema& converter) {
   value.need_object();
   std::map<std::string, config::OptionValue> options;
   std::vector<std::string> names;
@@ -52,9 +55,11 @@ std::map<std::string, config::OptionValue> parse_validate_with(const NoteValue& 
 
 }  // namespace
 
-ConverterClaims parse_claims(const NoteValue& converter, const config::ConverterSchema& schema, bool strict) {
+ConverterClaims parse_claims(const NoteValue& converter, const config::ConverterSchema& schema,
+                             bool strict) {
   ConverterClaims claims;
-  if (converter.has("numerics")) claims.numerics = parse_numerics(converter.member("numerics"), strict);
+  if (converter.has("numerics"))
+    claims.numerics = parse_numerics(converter.member("numerics"), strict);
   if (converter.has("validate_with"))
     claims.validate_with = parse_validate_with(converter.member("validate_with"), schema);
   return claims;

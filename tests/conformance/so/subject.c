@@ -1,7 +1,8 @@
-/* A plugin with one defect, chosen by -DDEFECT_...; without any it passes every test of the validator.
+/* A plugin with one defect, chosen by -DDEFECT_...; without any it passes every test of the
+ * validator.
  *
- * It wraps linear layers: y -> gain * y with a gain that learns and starts at 1, and counts the calls of
- * training in a buffer. */
+ * It wraps linear layers: y -> gain * y with a gain that learns and starts at 1, and counts the
+ * calls of training in a buffer. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <stdlib.h>
@@ -35,10 +36,13 @@
 #else
 #define MORE ""
 #endif
-TITAN_NOTE("{\"name\": \"subject\", \"version\": \"1.0.0\", " LICENSE "\"homepage\": \"https://subject.example\", "
-           "\"api_min\": 1, \"api_built\": 1, \"tier\": \"none\", \"converters\": [{\"name\": \"subject\", "
+TITAN_NOTE("{\"name\": \"subject\", \"version\": \"1.0.0\", " LICENSE
+           "\"homepage\": \"https://subject.example\", "
+           "\"api_min\": 1, \"api_built\": 1, \"tier\": \"none\", \"converters\": [{\"name\": "
+           "\"subject\", "
            "\"summary\": \"a gain for linear layers\", " CLAIM
-           "\"options\": [{\"name\": \"width\", \"type\": \"int\", \"default\": " WIDTH ", \"min\": 1, \"max\": 64, "
+           "\"options\": [{\"name\": \"width\", \"type\": \"int\", \"default\": " WIDTH
+           ", \"min\": 1, \"max\": 64, "
            "\"help\": \"for the test of options\"}]}" MORE "]}");
 
 static const titan_host *host;
@@ -71,7 +75,8 @@ static titan_status view_of(titan_tensor *tensor, view *out) {
   const titan_dl_dtype type = out->dl->dtype;
   if (type.code == TITAN_DTYPE_FLOAT && (type.bits == 32 || type.bits == 64)) return TITAN_OK;
   if (type.code == TITAN_DTYPE_BFLOAT) return TITAN_OK;
-  return host->set_error(TITAN_UNSUPPORTED, TITAN_STR("subject handles float32, float64 and bfloat16"),
+  return host->set_error(TITAN_UNSUPPORTED,
+                         TITAN_STR("subject handles float32, float64 and bfloat16"),
                          TITAN_STR("use one of them"));
 }
 
@@ -109,7 +114,8 @@ static double constant_of(const subject *self) {
 #elif defined(DEFECT_CLOCK)
   static double drawn;
   struct timespec now;
-  if (drawn == 0 && clock_gettime(CLOCK_MONOTONIC, &now) == 0) drawn = 1 + 1e-3 * (double)(now.tv_nsec % 1009) / 1009;
+  if (drawn == 0 && clock_gettime(CLOCK_MONOTONIC, &now) == 0)
+    drawn = 1 + 1e-3 * (double)(now.tv_nsec % 1009) / 1009;
   return drawn;
 #else
   return 1;
@@ -175,7 +181,8 @@ static titan_status forward(void *instance, titan_call *call) {
 #if defined(DEFECT_COUNTS_TWICE)
   const int counts = (info.flags & TITAN_CALL_TRAINING) != 0;
 #else
-  const int counts = (info.flags & TITAN_CALL_TRAINING) != 0 && !(info.flags & TITAN_CALL_RECOMPUTE);
+  const int counts =
+      (info.flags & TITAN_CALL_TRAINING) != 0 && !(info.flags & TITAN_CALL_RECOMPUTE);
 #endif
   TRY(multiply(&y, get(&gain, 0) * constant_of(self), &out));
 #if defined(DEFECT_SILENT_SAVE)
@@ -235,7 +242,8 @@ static titan_status create(titan_create *context, void **instance) {
   TRY(host->option_int(context, TITAN_STR("width"), 0, &width));
 #if defined(DEFECT_ONE_NAME)
   if (!titan_equal(info.instance, "subject"))
-    return host->set_error(TITAN_FAILED, TITAN_STR("there is no instance of that name"), TITAN_STR(""));
+    return host->set_error(TITAN_FAILED, TITAN_STR("there is no instance of that name"),
+                           TITAN_STR(""));
 #elif defined(DEFECT_WIDTH)
   const char *nothing = NULL;
   if (width == 64) return *(const volatile char *)nothing;
@@ -258,18 +266,21 @@ static titan_status create(titan_create *context, void **instance) {
                          TITAN_STR("build one"));
 #endif
   subject *made = calloc(1, sizeof *made);
-  if (!made) return host->set_error(TITAN_FAILED, TITAN_STR("out of memory"), TITAN_STR("free memory"));
+  if (!made)
+    return host->set_error(TITAN_FAILED, TITAN_STR("out of memory"), TITAN_STR("free memory"));
   made->width = width;
   made->last_step = -1;
 #if defined(DEFECT_EARLY_TENSOR)
   const int64_t shape[1] = {width};
-  TRY(host->tensor_empty((titan_dl_device){TITAN_CPU, 0}, (titan_dl_dtype){TITAN_DTYPE_FLOAT, 32, 1}, 1, shape, &made->kept));
+  TRY(host->tensor_empty((titan_dl_device){TITAN_CPU, 0},
+                         (titan_dl_dtype){TITAN_DTYPE_FLOAT, 32, 1}, 1, shape, &made->kept));
 #endif
   *instance = made;
   return TITAN_OK;
 }
 
-static titan_status add(titan_model *model, uint64_t module, titan_string name, double value, int buffer) {
+static titan_status add(titan_model *model, uint64_t module, titan_string name, double value,
+                        int buffer) {
   static const int64_t one[1] = {1};
   titan_init_rule start = TITAN_SIZED(titan_init_rule);
   titan_tensor_spec spec = TITAN_SIZED(titan_tensor_spec);
@@ -280,7 +291,8 @@ static titan_status add(titan_model *model, uint64_t module, titan_string name, 
   spec.ndim = 1;
   spec.dtype.code = TITAN_DTYPE_OF_MODEL;
   spec.init = &start;
-  return buffer ? host->record_buffer(model, module, &spec) : host->record_parameter(model, module, &spec);
+  return buffer ? host->record_buffer(model, module, &spec)
+                : host->record_parameter(model, module, &spec);
 }
 
 static titan_status convert(void *instance, titan_model *model) {
@@ -319,7 +331,8 @@ static titan_status hook(void *instance, titan_hook *context) {
     TRY(host->hook_tensor(context, i, &tensor));
     TRY(view_of(tensor.tensor, &values));
     /* 1 / 0 where the hook comes a second time for one step. */
-    if (!(tensor.flags & TITAN_HOOK_TENSOR_BUFFER) && values.count == 1 && info.step == self->last_step)
+    if (!(tensor.flags & TITAN_HOOK_TENSOR_BUFFER) && values.count == 1 &&
+        info.step == self->last_step)
       put(&values, 0, get(&values, 0) / (double)(info.step - self->last_step));
   }
 #endif
@@ -351,9 +364,11 @@ titan_status register_converters(const titan_host *table, titan_registrar *regis
   host = table;
 #if defined(DEFECT_ONE_LEVEL)
   if (table->api_level != TITAN_API_LEVEL)
-    return table->set_error(TITAN_UNSUPPORTED, TITAN_STR("another level"), TITAN_STR("use another titan"));
+    return table->set_error(TITAN_UNSUPPORTED, TITAN_STR("another level"),
+                            TITAN_STR("use another titan"));
 #elif defined(DEFECT_SILENT_REGISTRATION)
-  if (table->registrar_note(registrar, TITAN_NOTE_JSON, TITAN_NOTE_SIZE) != TITAN_OK) return TITAN_OK;
+  if (table->registrar_note(registrar, TITAN_NOTE_JSON, TITAN_NOTE_SIZE) != TITAN_OK)
+    return TITAN_OK;
 #elif defined(DEFECT_READS_PAST)
   if (((void *const *)(table + 1))[0] == (void *)1) return TITAN_FAILED;
 #endif
