@@ -157,8 +157,17 @@ ChildOutcome call_in_child(const std::function<std::string()>& function, std::ch
   std::fflush(nullptr);
   const Token token = random_token();
   const pid_t parent = getpid();
+  // With SIGCHLD ignored (which a parent may have left to us) the kernel would reap the child itself.
+  struct sigaction heeded = {}, previous = {};
+  heeded.sa_handler = SIG_DFL;
+  sigaction(SIGCHLD, &heeded, &previous);
+  const auto heed_again = [&] { sigaction(SIGCHLD, &previous, nullptr); };
   const pid_t child = fork();
-  if (child < 0) return not_started();
+  if (child < 0) {
+    not_started();
+    heed_again();
+    return outcome;
+  }
   if (child == 0) be_the_child(function, token, answer, output, parent, after);
   setpgid(child, child);  // both sides do it: whoever comes first
   Pipe::close_end(answer.write_end);
@@ -184,6 +193,7 @@ ChildOutcome call_in_child(const std::function<std::string()>& function, std::ch
   }
   outcome.left_processes = kill(-child, SIGKILL) == 0 && ended;
   if (!ended) waitpid(child, &status, 0);
+  heed_again();
   if (answer_open) drain(answer.read_end, frame);
   if (output_open) drain(output.read_end, outcome.output);
   keep_the_end(outcome.output);

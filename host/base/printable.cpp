@@ -33,6 +33,18 @@ bool steers(std::string_view character) {
 
 }  // namespace
 
+std::string printable_path(std::string_view path) {
+  std::string text = printable(path);
+  for (size_t at; (at = text.find('\n')) != std::string::npos;) text.replace(at, 1, "\\x0a");
+  return text;
+}
+
+std::string shell_path(std::string_view path) {
+  std::string text = "'";
+  for (const char c : printable_path(path)) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
 std::string printable(std::string_view text, size_t max_bytes) {
   constexpr char kHex[] = "0123456789abcdef";
   std::string out;

@@ -67,7 +67,7 @@ void check_new_name(const std::string& name) {
 }
 
 Error cannot_write_project(const fs::path& path, const std::string& reason) {
-  return environment_error("'" + printable(path.native()) + "' cannot be written: " + reason,
+  return environment_error("'" + printable_path(path.native()) + "' cannot be written: " + reason,
                            kNewPlugin, "free space, or write elsewhere with --folder DIR");
 }
 
@@ -102,7 +102,7 @@ std::vector<fs::path> copy_template(const fs::path& from, const fs::path& to,
     std::ifstream in(entry.path(), std::ios::binary);
     const std::string text((std::istreambuf_iterator<char>(in)), {});
     if (!in || text.empty())
-      throw environment_error("'" + printable(entry.path().native()) + "' cannot be read",
+      throw environment_error("'" + printable_path(entry.path().native()) + "' cannot be read",
                               kNewPlugin,
                               "install the SDK again: cmake --install BUILD --component sdk");
     fs::create_directories((to / relative).parent_path());
@@ -158,13 +158,13 @@ void new_plugin(const std::string& name, const std::string& language_name, const
   const fs::path target =
       fs::absolute(folder.empty() ? fs::path(name) : folder / "").lexically_normal();
   const fs::path project = target.has_filename() ? target : target.parent_path();
-  const std::string shown = printable(project.native());
+  const std::string shown = printable_path(project.native());
   std::error_code ignored;
   if (fs::exists(fs::symlink_status(project, ignored)))
     throw usage_error("'" + shown + "' is there already", kNewPlugin,
                       "remove it, or write elsewhere with --folder DIR");
   if (!fs::is_directory(project.parent_path(), ignored))
-    throw usage_error("there is no folder '" + printable(project.parent_path().native()) +
+    throw usage_error("there is no folder '" + printable_path(project.parent_path().native()) +
                           "' to write '" + shown + "' in",
                       kNewPlugin, "create it, or write elsewhere with --folder DIR");
   const fs::path templates = template_folder();

@@ -58,20 +58,14 @@ AppliedConverters load_converters(const config::LoadedConfig& config, const plug
     log_info("plugin " + plugin.description.name + " " + plugin.description.version + " from " + plugin.path.string());
     for (const titan_converter& table : plugin.converters) {
       const std::string name(table.name.data, table.name.size);
-      config::ConverterSchema schema;
-      for (const auto& known : plugin.description.converters)
-        if (known.name == name) schema = known;
-      schema.name = name;
-      schema.origin = plugin.path.string();
       applied.plugins[name] = {"",
                                name,
                                plugin.description.name,
                                plugin.description.version,
                                plugin.path.string(),
                                plugin.sha256};
-      applied.registry.register_model_converter(
-          schema, converters::plugin_converter_factory(plugin.description.name, plugin.path.string(), table));
     }
+    converters::register_plugin(applied.registry, plugin);
   }
   applied.registry.freeze();
 

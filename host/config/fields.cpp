@@ -310,8 +310,9 @@ std::vector<Row> field_rows() {
       TITAN_ROW(plugins, sha256,
                 "NAME=HASH for each plugin that may be used, and its file must have that hash; empty: not compared"),
       TITAN_ROW(plugins, load_timeout_seconds,
-                "a plugin is first loaded in a process of its own, which is killed after so long")
-          .at_least(1),
+                "a plugin is first loaded in a process of its own, which is killed after so many seconds")
+          .at_least(1)
+          .at_most(3600),
   };
 }
 

@@ -74,10 +74,10 @@ void RetireCall::operator()(titan_call* call) const noexcept {
   constexpr size_t kQuarantine = 256;
   thread_local std::deque<std::unique_ptr<titan_call>> dead;
   std::unique_ptr<titan_call> owned(call);
-  // Tensors go at once; what stays is a few hundred bytes that say "dead".
+  // Tensors and lists go at once; what stays is a few hundred bytes that say "dead".
   call->bound.reset();
-  call->arguments.clear();
-  call->saved.clear();
+  std::vector<CallArgument>().swap(call->arguments);
+  std::vector<at::Tensor>().swap(call->saved);
   call->output.reset();
   call->grad_output.reset();
   call->arena.clear();

@@ -79,7 +79,7 @@ titan_status stale(const char* function) {
 
 void TensorArena::clear() {
   for (titan_tensor* handle : handles_) HandlePool::instance().retire(handle);
-  handles_.clear();
+  std::vector<titan_tensor*>().swap(handles_);
 }
 
 titan_tensor* TensorArena::borrow(const at::Tensor& tensor, uint64_t version) {
@@ -102,6 +102,8 @@ titan_tensor* make_owned(at::Tensor tensor) {
                 " tensors that they made and neither handed on nor released (tensor_release): memory leaks");
   return handle;
 }
+
+int64_t owned_tensor_count() { return owned_tensors; }
 
 bool is_live(const titan_tensor* handle) { return handle && handle->magic == kLiveTensor; }
 

@@ -37,6 +37,8 @@ class TensorArena {
 
 /// A handle the plugin owns.
 titan_tensor* make_owned(at::Tensor tensor);
+/// Tensors that plugins own right now: made, and neither handed on nor released.
+int64_t owned_tensor_count();
 /// Whether `handle` is alive. Dead handles stay readable: they are kept, not freed, and used again
 /// only after many others, so a stale one is recognised instead of followed.
 bool is_live(const titan_tensor* handle);

@@ -74,4 +74,17 @@ ConverterFactory plugin_converter_factory(const std::string& plugin, const std::
   };
 }
 
+void register_plugin(Registry& registry, const plugins::LoadedPlugin& plugin) {
+  for (const titan_converter& table : plugin.converters) {
+    const std::string name(table.name.data, table.name.size);
+    config::ConverterSchema schema;
+    for (const auto& known : plugin.description.converters)
+      if (known.name == name) schema = known;
+    schema.name = name;
+    schema.origin = plugin.path.string();
+    registry.register_model_converter(
+        schema, plugin_converter_factory(plugin.description.name, plugin.path.string(), table));
+  }
+}
+
 }  // namespace titan::converters

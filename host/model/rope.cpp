@@ -30,8 +30,10 @@ at::Tensor rope_table(int64_t seq_len, int64_t head_dim, double theta, const Rop
 
 at::Tensor apply_rope(const at::Tensor& x, const at::Tensor& rope) {
   const int64_t pairs = x.size(3) / 2;
+  // float64 stays what it is: gradients are checked in it.
+  const at::ScalarType wide = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   const at::Tensor turned =
-      at::view_as_complex(x.to(at::kFloat).reshape({x.size(0), x.size(1), x.size(2), pairs, 2})) *
+      at::view_as_complex(x.to(wide).reshape({x.size(0), x.size(1), x.size(2), pairs, 2})) *
       at::view_as_complex(rope).unsqueeze(1);
   return at::view_as_real(turned).flatten(3).to(x.scalar_type());
 }

@@ -10,7 +10,7 @@ namespace titan::plugins {
 namespace {
 
 /// Of a file that could not be read only the file's name can tell.
-bool is_called(const CatalogEntry& entry, const std::string& name) {
+bool has_name(const CatalogEntry& entry, const std::string& name) {
   if (!entry.judged.description) return entry.candidate.path.stem() == name;
   return entry.lists(name) || entry.judged.description->name == name;
 }
@@ -19,7 +19,7 @@ bool is_called(const CatalogEntry& entry, const std::string& name) {
 std::string entry_text(const CatalogEntry& entry) {
   const PluginDescription& plugin = *entry.judged.description;
   return plugin.name + (plugin.version.empty() ? " without a version" : " " + plugin.version) +
-         " (" + printable(entry.candidate.path.native()) + ")";
+         " (" + printable_path(entry.candidate.path.native()) + ")";
 }
 
 std::string not_found_text(const Catalog& catalog, const std::string& name) {
@@ -43,10 +43,14 @@ std::string not_found_text(const Catalog& catalog, const std::string& name) {
 
 Catalog with_called_probed(const Catalog& catalog, const std::string& name, const titan_host& host,
                            std::chrono::milliseconds limit) {
-  const Catalog told = probed(catalog, ProbeWhich::kWithoutNote, host, limit);
+  // As training does: files without a note are tried only for what no note tells.
+  const bool by_note = std::any_of(catalog.entries().begin(), catalog.entries().end(), [&](const CatalogEntry& entry) {
+    return entry.loadable() && entry.judged.has_note() && has_name(entry, name);
+  });
+  const Catalog told = by_note ? catalog : probed(catalog, ProbeWhich::kWithoutNote, host, limit);
   std::vector<CatalogEntry> entries = told.entries();
   for (CatalogEntry& entry : entries)
-    if (is_called(entry, name)) probe_plugin(entry.judged, host, limit);
+    if (has_name(entry, name)) probe_plugin(entry.judged, host, limit);
   return Catalog(told.search(), std::move(entries));
 }
 
@@ -60,9 +64,9 @@ std::string why_unavailable(const Catalog& catalog, const std::string& name,
   }
   std::string older, refused;
   for (const CatalogEntry& entry : catalog.entries()) {
-    if (!is_called(entry, name)) continue;
+    if (!has_name(entry, name)) continue;
     if (!entry.loadable()) {
-      refused += (refused.empty() ? "" : "; ") + printable(entry.candidate.path.native()) + " is " +
+      refused += (refused.empty() ? "" : "; ") + printable_path(entry.candidate.path.native()) + " is " +
                  outcome_name(entry.judged.verdict.outcome) + ": it " +
                  entry.judged.verdict.reason_with_rule();
       continue;

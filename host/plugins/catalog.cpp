@@ -20,7 +20,7 @@ std::string joined(const std::vector<std::string>& items, const char* separator 
   return text;
 }
 
-std::string entry_path(const CatalogEntry& entry) { return printable(entry.judged.path.native()); }
+std::string entry_path(const CatalogEntry& entry) { return printable_path(entry.judged.path.native()); }
 
 }  // namespace
 
@@ -65,15 +65,18 @@ std::vector<const CatalogEntry*> Catalog::without_note() const {
 
 std::vector<config::ConverterSchema> Catalog::schemas() const {
   std::vector<config::ConverterSchema> schemas;
-  for (const CatalogEntry& entry : entries_) {
-    // One that only the policy keeps out is not unknown: its section in a config is no mistake.
-    const bool by_policy = !entry.judged.gates.empty() && entry.judged.gates.back().gate == Gate::kPolicy;
-    if ((!entry.loadable() && !by_policy) || !entry.judged.description) continue;
-    for (const config::ConverterSchema& schema : entry.judged.description->converters)
-      if (std::none_of(schemas.begin(), schemas.end(),
-                       [&](const auto& known) { return known.name == schema.name; }))
-        schemas.push_back(schema);
-  }
+  const auto take = [&](bool loadable) {
+    for (const CatalogEntry& entry : entries_) {
+      if (entry.loadable() != loadable || !entry.judged.description) continue;
+      for (const config::ConverterSchema& schema : entry.judged.description->converters)
+        if (std::none_of(schemas.begin(), schemas.end(), [&](const auto& known) { return known.name == schema.name; }))
+          schemas.push_back(schema);
+    }
+  };
+  take(true);
+  // One that was found and refused is not unknown: its section in a config is no mistake, and costs a run
+  // that does not apply it nothing.
+  take(false);
   return schemas;
 }
 

@@ -45,8 +45,8 @@ class Catalog {
   std::vector<const CatalogEntry*> without_note() const;
   /// Names in the notes of loadable entries, each once, in search order.
   std::vector<std::string> converter_names() const;
-  /// For the config: the schemas of entries that are loadable or kept out by the policy alone, the first
-  /// of each name.
+  /// For the config: the schemas of all entries whose note could be read, the first loadable one of each
+  /// name.
   std::vector<config::ConverterSchema> schemas() const;
 
   /// The one loadable entry that lists `converter`; null if no note does (see without_note).

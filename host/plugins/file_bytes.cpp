@@ -49,7 +49,7 @@ OpenedFile cannot_open(const std::filesystem::path& path, int code) {
     result.problem = "is a link that leads back to itself";
     result.hint = "remove the link";
   } else if (code == EACCES) {
-    result.hint = "make the file readable: chmod a+r '" + printable(path.native()) + "'";
+    result.hint = "make the file readable: chmod a+r " + shell_path(path.native());
   }
   return result;
 }
@@ -102,7 +102,7 @@ std::vector<std::byte> read_bytes(const OpenedFile& file, const std::filesystem:
                               static_cast<off_t>(filled));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0)
-      throw environment_error("reading failed: " + errno_text(errno), printable(path.native()),
+      throw environment_error("reading failed: " + errno_text(errno), printable_path(path.native()),
                               "check the disk or network file system that holds the file");
     if (got == 0) break;
     filled += static_cast<size_t>(got);

@@ -75,6 +75,12 @@ std::string elf_text(const ElfFile& elf) {
   return "64-bit " + machine_name(elf.machine) + " shared object; stack and code are not writable and executable at once";
 }
 
+/// Short files and those that cannot be read are left to the reader.
+bool begins_like_elf(const OpenedFile& file) {
+  char head[4] = {};
+  return pread(file.handle.get(), head, sizeof head, 0) != static_cast<ssize_t>(sizeof head) || std::string_view(head, 4) == "\x7f" "ELF";
+}
+
 /// A defined symbol that was probably meant to be the entry; empty if there is none.
 std::string near_entry(const ElfFile& elf) {
   std::vector<std::string> names;
@@ -234,11 +240,13 @@ void JudgedPlugin::add(GateResult result) {
 
 Judge::Judge(const JudgeOptions& options) : options_(options), trust_(options.strict, geteuid()) {
   if (options_.host_level == 0) options_.host_level = TITAN_API_LEVEL;
+  policy_ = std::make_shared<const Policy>(options_.policy);
 }
 
 JudgedPlugin Judge::judge(const std::filesystem::path& path) {
   JudgedPlugin result;
   result.path = path;
+  result.policy = policy_;
   Gate gate = Gate::kFile;
   const auto pass = [&](std::string text) { result.add({gate, Outcome::kLoadable, std::move(text), {}, Rule::kNone}); };
   try {
@@ -250,7 +258,8 @@ JudgedPlugin Judge::judge(const std::filesystem::path& path) {
     pass(trust_gate(trust_, path, file.stat, result.verdict.warnings));
 
     gate = Gate::kElf;
-    const std::vector<std::byte> bytes = read_bytes(file, path);
+    // A large file that is something else is not read to its end.
+    const std::vector<std::byte> bytes = begins_like_elf(file) ? read_bytes(file, path) : std::vector<std::byte>(1);
     const ElfFile elf = parse_elf(bytes);
     elf_gate(elf);
     for (const std::string_view library : elf.needed)
@@ -294,7 +303,7 @@ JudgedPlugin Judge::judge(const std::filesystem::path& path) {
   }
   if (result.description)
     for (config::ConverterSchema& converter : result.description->converters)
-      converter.origin = printable(path.native());
+      converter.origin = printable_path(path.native());
   return result;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,6 +49,7 @@ struct JudgedPlugin {
   std::vector<std::string> needed;  ///< libraries it asks for
   std::string sha256;               ///< 64 hexadecimal digits; if the policy or with_sha256 asked for it
 
+  std::shared_ptr<const Policy> policy;  ///< what it was judged by; asked again when a name is learnt
   bool note_in_file = false;        ///< else what it offers is told only by loading it
 
   bool has_note() const { return note_in_file; }
@@ -64,6 +66,7 @@ class Judge {
 
  private:
   JudgeOptions options_;
+  std::shared_ptr<const Policy> policy_;
   TrustCheck trust_;
   MachineVersions machine_;
   LibraryFinder libraries_;

@@ -1,6 +1,6 @@
 #include "plugins/library_finder.h"
 
-#include <link.h>
+#include <dlfcn.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -24,37 +24,31 @@ constexpr std::array<const char*, 8> kStandardFolders = {
     "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
     "/lib64", "/usr/lib64", "/lib", "/usr/lib"};
 
-/// The loader takes a mapped library for a needed one by file name or by soname.
+/// The loader's own answer: it takes a mapped library for a needed one by file name or by soname.
 bool is_mapped(std::string_view name) {
-  struct Query {
-    std::string_view name;
-    bool found;
-  } query{name, false};
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, size_t, void* data) {
-        auto& wanted = *static_cast<Query*>(data);
-        const std::string_view path = info->dlpi_name ? info->dlpi_name : "";
-        wanted.found = path.substr(path.rfind('/') + 1) == wanted.name;
-        return wanted.found ? 1 : 0;
-      },
-      &query);
-  return query.found;
+  void* mapped = dlopen(std::string(name).c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (mapped) dlclose(mapped);
+  return mapped != nullptr;
 }
 
 bool exists(const std::string& path) { return access(path.c_str(), R_OK) == 0; }
 
-/// Calls `look` with each part of a list with colons, $ORIGIN replaced; true at the first that says so.
+/// Calls `look` with each part of a list, $ORIGIN replaced; true at the first that says so. `separators`:
+/// ":" for RUNPATH, ":;" for LD_LIBRARY_PATH. An empty part is the working directory.
 template <class Look>
-bool any_folder(std::string_view list, std::string_view origin, const Look& look) {
-  while (!list.empty()) {
-    const size_t end = std::min(list.find(':'), list.size());
-    std::string folder(list.substr(0, end));
-    list.remove_prefix(std::min(end + 1, list.size()));
+bool any_folder(std::string_view list, const char* separators, std::string_view origin, const Look& look) {
+  if (list.empty()) return false;
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find_first_of(separators, begin), list.size());
+    std::string folder(list.substr(begin, end - begin));
+    begin = end + 1;
+    if (folder.empty()) folder = ".";
     for (const std::string_view token : {"${ORIGIN}", "$ORIGIN"})
       for (size_t at; (at = folder.find(token)) != std::string::npos;) folder.replace(at, token.size(), origin);
     // $LIB and $PLATFORM depend on the loader's build: what they stand for cannot be told.
     if (folder.find('$') != std::string::npos) return true;
-    if (!folder.empty() && look(folder)) return true;
+    // Libraries for newer processors lie below; which of them the loader takes is its own affair.
+    if (look(folder) || exists(folder + "/glibc-hwcaps")) return true;
   }
   return false;
 }
@@ -105,9 +99,9 @@ bool LibraryFinder::can_find(std::string_view name, std::string_view runpath, st
   }
   if (is_mapped(name)) return true;
   const auto look = [&](const std::string& folder) { return exists(folder + "/" + std::string(name)); };
-  if (any_folder(runpath, origin, look)) return true;
+  if (any_folder(runpath, ":", origin, look)) return true;
   const char* variable = getauxval(AT_SECURE) ? nullptr : std::getenv("LD_LIBRARY_PATH");
-  if (variable && any_folder(variable, origin, look)) return true;
+  if (variable && any_folder(variable, ":;", origin, look)) return true;
   if (std::any_of(kStandardFolders.begin(), kStandardFolders.end(), look)) return true;
   const auto& cache = cached_names();
   return !cache || cache->find(name) != cache->end();

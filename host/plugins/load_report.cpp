@@ -62,7 +62,8 @@ std::string verdict_text(const JudgedPlugin& judged) {
 std::vector<CatalogEntry> entries_called(const Catalog& catalog, const std::string& what, const JudgeOptions& options) {
   if (what.empty())
     throw usage_error("no plugin was named", "titan plugins why", "name a converter, a plugin or a .so file");
-  if (what.find('/') != std::string::npos) {
+  const bool is_here = what.ends_with(".so") && std::filesystem::exists(what);
+  if (what.find('/') != std::string::npos || is_here) {
     const std::filesystem::path path = std::filesystem::absolute(what).lexically_normal();
     CatalogEntry entry;
     entry.candidate.path = path;

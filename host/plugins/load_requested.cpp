@@ -61,7 +61,7 @@ std::vector<LoadedPlugin> load_requested(const Catalog& catalog,
     if (!entry) throw wider->missing(converter, built_in);
     for (const CatalogEntry* refused : catalog.refused_with(converter))
       log_warning(plugin_place(refused->judged) + " has the converter '" + converter + "' too, but " +
-                  refused->judged.verdict.reason_with_rule() + "; used is " + printable(entry->judged.path.native()));
+                  refused->judged.verdict.reason_with_rule() + "; used is " + printable_path(entry->judged.path.native()));
     loaded.load(entry->judged);
   }
   return loaded.plugins();

@@ -49,7 +49,7 @@ LoadText explain_load_failure(std::string_view raw, std::string_view path) {
         "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384";
   } else {
     out.reason = "cannot be loaded: " + printable(words, 400);
-    out.hint = "check it with: ldd '" + printable(path) + "'";
+    out.hint = "check it with: ldd " + shell_path(path);
   }
   return out;
 }

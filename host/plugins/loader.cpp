@@ -150,7 +150,13 @@ PluginDescription learn_description(const JudgedPlugin& judged, const titan_regi
           {std::string(converter.name.data, converter.name.size), {}, {}, {}});
   }
   for (config::ConverterSchema& schema : description.converters)
-    schema.origin = printable(judged.path.native());
+    schema.origin = printable_path(judged.path.native());
+  // Only now its real name is known.
+  if (judged.policy) try {
+      judged.policy->check(description.name, judged.path.native(), judged.sha256);
+    } catch (const GateStop& stop) {
+      throw load_error(judged, stop.reason, stop.hint, stop.rule, Gate::kPolicy);
+    }
   return description;
 }
 
@@ -160,9 +166,12 @@ LoadedPlugin load_once(const JudgedPlugin& judged, const titan_host& host, Libra
   plugin.path = judged.path;
   plugin.sha256 = sha256_hex(read_bytes(file, judged.path));
 
+  if (!judged.sha256.empty() && judged.sha256 != plugin.sha256)
+    throw load_error(judged, "has other contents than when it was checked", "start titan again", Rule::kTrust, Gate::kIdentity);
+
   // Constructors of the file run in dlopen: what they change is found out too.
   const ProcessState before;
-  const std::string name = judged.description ? judged.description->name : "", path = printable(judged.path.native());
+  const std::string name = judged.description ? judged.description->name : "", path = printable_path(judged.path.native());
   std::optional<CurrentCall> running(std::in_place, name.c_str(), path.c_str(), "loading", "");
   boost::dll::shared_library& library = store.libraries.emplace_back(open_library(judged));
   if (!library.has("register_converters"))
@@ -209,7 +218,7 @@ LoadError::LoadError(const JudgedPlugin& judged, std::string reason, std::string
       gate_(gate) {}
 
 std::string plugin_place(const JudgedPlugin& judged) {
-  const std::string path = printable(judged.path.native());
+  const std::string path = printable_path(judged.path.native());
   if (!judged.description || judged.description->name.empty()) return "plugin " + path;
   return "plugin '" + judged.description->name + "' (" + path + ")";
 }

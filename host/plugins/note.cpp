@@ -133,7 +133,7 @@ Tier parse_tier(const NoteValue& value) {
 
 config::ConverterSchema parse_converter(const NoteValue& value, bool strict) {
   value.need_object();
-  if (strict) value.only_members({"name", "summary", "matrix_type", "options"});
+  if (strict) value.only_members({"name", "summary", "matrix_type", "options", "numerics", "validate_with"});
   config::ConverterSchema out;
   out.name = parse_name(value.member("name"));
   if (const std::string problem = config::problem_of_name(out.name); !problem.empty())
@@ -189,6 +189,7 @@ void parse_body(const NoteValue& note, bool strict, PluginDescription& out) {
   std::set<std::string> names;
   for (size_t i = 0; i < list.json.size(); ++i) {
     converters.push_back(parse_converter(list.item(i), strict));
+    out.claims[converters.back().name] = parse_claims(list.item(i), converters.back(), strict);
     if (!names.insert(converters.back().name).second)
       list.item(i).member("name").fail(
           "the converter \"" + converters.back().name + "\" is listed twice",

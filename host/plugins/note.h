@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "config/option_schema.h"
+#include "plugins/claims.h"
 #include "plugins/rules.h"
 
 namespace titan::plugins {
@@ -25,6 +27,7 @@ struct PluginDescription {
   std::string torch_min;                            ///< "2.10"; empty: any
   std::string torch_build;                          ///< tier exact: the one LibTorch it fits
   std::vector<config::ConverterSchema> converters;  ///< origin is left to whoever knows the file
+  std::map<std::string, ConverterClaims> claims;    ///< by the converter's name
   std::string note;  ///< the note's bytes; empty: the plugin has none
 };
 

@@ -71,10 +71,10 @@ double parse_bound(const NoteValue& value, const OptionSchema& option) {
 void check_range(const NoteValue& value, const OptionSchema& option, double number) {
   const auto text = [](double bound) { return NoteJson(bound).dump(); };
   if ((option.min && number < *option.min) || (option.max && number > *option.max))
-    value.fail("the default " + value.json.dump() + " is outside the option's own range " +
+    value.fail("the value " + value.json.dump() + " is outside the option's own range " +
                    (option.min ? text(*option.min) : "-inf") + " to " +
                    (option.max ? text(*option.max) : "inf"),
-               "change the default or the range", Rule::kOptions);
+               "change the value or the range", Rule::kOptions);
 }
 
 Scalar parse_scalar(const NoteValue& value, const OptionSchema& option) {
@@ -105,19 +105,6 @@ Scalar parse_scalar(const NoteValue& value, const OptionSchema& option) {
     case OptionType::kPath: return value.text();
   }
   return std::string();
-}
-
-OptionValue parse_default(const NoteValue& value, const OptionSchema& option) {
-  OptionValue out;
-  out.is_list = option.is_list;
-  if (!option.is_list) {
-    out.items.push_back(parse_scalar(value, option));
-    return out;
-  }
-  value.need_array(kMaxListItems);
-  for (size_t i = 0; i < value.json.size(); ++i)
-    out.items.push_back(parse_scalar(value.item(i), option));
-  return out;
 }
 
 void parse_values(const NoteValue& option, OptionSchema& out) {
@@ -153,6 +140,19 @@ void parse_bounds(const NoteValue& option, OptionSchema& out) {
 
 }  // namespace
 
+OptionValue parse_option_value(const NoteValue& value, const OptionSchema& option) {
+  OptionValue out;
+  out.is_list = option.is_list;
+  if (!option.is_list) {
+    out.items.push_back(parse_scalar(value, option));
+    return out;
+  }
+  value.need_array(kMaxListItems);
+  for (size_t i = 0; i < value.json.size(); ++i)
+    out.items.push_back(parse_scalar(value.item(i), option));
+  return out;
+}
+
 OptionSchema parse_option(const NoteValue& option, bool strict) {
   option.need_object();
   if (strict)
@@ -163,7 +163,7 @@ OptionSchema parse_option(const NoteValue& option, bool strict) {
   parse_values(option, out);
   parse_bounds(option, out);
   if (option.has("default") && !option.member("default").json.is_null())
-    out.default_value = parse_default(option.member("default"), out);
+    out.default_value = parse_option_value(option.member("default"), out);
   if (option.has("help")) out.help = option.member("help").line(1024);
   if (option.has("aliases")) {
     const NoteValue aliases = option.member("aliases");

@@ -14,10 +14,12 @@ namespace {
 
 /// A note's text as Markdown: nothing in it starts a link, a tag, code or another cell.
 std::string escaped(std::string_view text) {
+  // Four blanks in front would make it code.
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\n"), text.size()));
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
     const bool alone = i > 0 && text[i - 1] == ' ' && i + 1 < text.size() && text[i + 1] == ' ';
-    if (std::string_view("\\`[]<|").find(text[i]) != std::string_view::npos ||
+    if (std::string_view("\\`[]<|~#").find(text[i]) != std::string_view::npos ||
         (text[i] == '*' && !alone))
       out += '\\';
     out += text[i] == '\n' ? ' ' : text[i];
@@ -151,7 +153,7 @@ void append_converter(const ReportJson& converter, const std::string& file, std:
 }  // namespace
 
 std::string plugin_page(const JudgedPlugin& judged) {
-  const std::string where = printable(judged.path.native());
+  const std::string where = printable_path(judged.path.native());
   if (judged.verdict.outcome != Outcome::kLoadable)
     throw usage_error("it " + judged.verdict.reason_with_rule(), where, judged.verdict.hint);
   if (!judged.has_note())
@@ -174,7 +176,7 @@ std::string plugin_page(const JudgedPlugin& judged) {
     row("LibTorch", escaped(oldest) + " or newer");
   if (plugin.contains("torch_build"))
     row("LibTorch", escaped(plain_value(plugin["torch_build"])) + " exactly");
-  const std::string file = "./" + printable(judged.path.filename().native());
+  const std::string file = "./" + printable_path(judged.path.filename().native());
   for (const ReportJson& converter : plugin["converters"]) append_converter(converter, file, text);
   text += "\nModules are chosen with `include` and `exclude`, as for every converter.\n";
   return text;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 
 #include "base/error.h"
 #include "base/printable.h"
@@ -24,9 +25,14 @@ void check_patterns(const std::vector<std::string>& patterns, const char* key) {
 
 /// A pattern with '/' is about the file, any other about the plugin's name.
 const std::string* first_match(const std::vector<std::string>& patterns, std::string_view name, std::string_view path) {
+  // Links and detours are other spellings of one place.
+  std::error_code error;
+  const std::filesystem::path spelled(path), real = std::filesystem::canonical(spelled, error);
   for (const std::string& pattern : patterns) {
-    const std::string text(pattern.find('/') != std::string::npos ? path : name);
-    if (fnmatch(pattern.c_str(), text.c_str(), 0) == 0) return &pattern;
+    const bool of_file = pattern.find('/') != std::string::npos;
+    for (const std::string& text : of_file ? std::vector<std::string>{spelled.lexically_normal().native(), error ? "" : real.native()}
+                                           : std::vector<std::string>{std::string(name)})
+      if (fnmatch(pattern.c_str(), text.c_str(), 0) == 0) return &pattern;
   }
   return nullptr;
 }

@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "base/child_call.h"
+#include "base/error.h"
+#include "base/os_error.h"
 #include "base/printable.h"
 #include "plugins/loader.h"
 
@@ -82,9 +84,9 @@ GateResult broken_child(const ChildOutcome& outcome) {
       result.hint = "report it to the plugin's author; static constructors and register_converters should only register";
       break;
     default:
-      result.rule = Rule::kNone;
-      result.text = "could not be tried: a child process " + outcome.how();
-      result.hint = "free memory or raise the limit of processes (ulimit -u)";
+      throw environment_error("a process to try plugins in " + outcome.how(), "",
+                              cure_of_os_error(outcome.number, "free memory, or raise the limits of processes and open files "
+                                                               "(ulimit -u, ulimit -n)"));
   }
   if (const std::string words = own_words(outcome.output); !words.empty()) result.text += "; it printed: " + words;
   return result;
@@ -103,7 +105,7 @@ void learn(JudgedPlugin& judged, const ProbeJson& answer) {
       judged.description->converters.push_back({name.get<std::string>(), {}, {}, {}});
   }
   for (config::ConverterSchema& converter : judged.description->converters)
-    converter.origin = printable(judged.path.native());
+    converter.origin = printable_path(judged.path.native());
 }
 
 }  // namespace
@@ -134,7 +136,14 @@ void probe_plugin(JudgedPlugin& judged, const titan_host& host, std::chrono::mil
   if (behind(Gate::kLoad)) pass(Gate::kLoad, "the dynamic loader took it in a trial process");
   if (behind(Gate::kIdentity)) pass(Gate::kIdentity, "the mapped file is the one that was checked");
   if (failed) return judged.add(std::move(stopped));
-  if (!judged.has_note()) learn(judged, answer);
+  if (!judged.has_note()) {
+    learn(judged, answer);
+    try {
+      if (judged.policy) judged.policy->check(judged.description->name, judged.path.native(), judged.sha256);
+    } catch (const GateStop& stop) {
+      return judged.add({Gate::kRegister, Outcome::kRefused, stop.reason, stop.hint, stop.rule});
+    }
+  }
   std::string names;
   for (const ProbeJson& name : answer.at("functions")) names += (names.empty() ? "" : ", ") + name.get<std::string>();
   pass(Gate::kRegister, "registered " + names);

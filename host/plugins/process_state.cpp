@@ -1,10 +1,12 @@
 #include "plugins/process_state.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cfenv>
 #include <climits>
 #include <clocale>
+#include <cstring>
 #include <vector>
 
 #if defined(__x86_64__)
@@ -50,6 +52,47 @@ std::string FloatModes::difference(const FloatModes& now) const {
   return *this == now ? "" : "the floating-point environment";
 }
 
+SignalsAndFiles::Place SignalsAndFiles::place_of(int descriptor) {
+  struct stat found {};
+  if (fstat(descriptor, &found) != 0) return {false, 0, 0};
+  return {true, found.st_dev, found.st_ino};
+}
+
+SignalsAndFiles::SignalsAndFiles() {
+  std::memset(actions_, 0, sizeof actions_);
+  for (int number = 1; number < 64; ++number) sigaction(number, nullptr, &actions_[number]);
+  pthread_sigmask(SIG_SETMASK, nullptr, &blocked_);
+  umask_ = umask(0);
+  umask(umask_);
+  for (int descriptor = 0; descriptor < 3; ++descriptor) standard_[descriptor] = place_of(descriptor);
+}
+
+std::string SignalsAndFiles::restore() const {
+  std::string changed;
+  const auto add = [&changed](const std::string& what) { changed += (changed.empty() ? "" : " and ") + what; };
+  for (int number = 1; number < 64; ++number) {
+    struct sigaction now = {};
+    if (sigaction(number, nullptr, &now) != 0 || now.sa_sigaction == actions_[number].sa_sigaction) continue;
+    sigaction(number, &actions_[number], nullptr);
+    add("the handling of signal " + std::to_string(number));
+  }
+  sigset_t blocked;
+  pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+  for (int number = 1; number < 64; ++number)
+    if (sigismember(&blocked, number) != sigismember(&blocked_, number)) {
+      pthread_sigmask(SIG_SETMASK, &blocked_, nullptr);
+      add("the signals that are held back");
+      break;
+    }
+  if (const mode_t now = umask(umask_); now != umask_) add("the umask");
+  const char* names[] = {"standard input", "standard output", "standard error"};
+  for (int descriptor = 0; descriptor < 3; ++descriptor) {
+    const Place before = standard_[descriptor], now = place_of(descriptor);
+    if (before.open != now.open || before.device != now.device || before.inode != now.inode) add(names[descriptor]);
+  }
+  return changed;
+}
+
 ProcessState::ProcessState() : float_modes_(FloatModes::current()), folder_(working_folder()) {
   if (const char* name = std::setlocale(LC_ALL, nullptr)) locale_ = name;
 }
@@ -68,6 +111,7 @@ std::string ProcessState::restore() const {
   if (!folder_.empty() && working_folder() != folder_) {
     if (chdir(folder_.c_str()) == 0) add("the working directory");
   }
+  if (const std::string more = signals_and_files_.restore(); !more.empty()) add(more.c_str());
   return changed;
 }
 

@@ -1,6 +1,9 @@
 /// State of the whole process that plugin code must leave as it found it (rule T-28).
 #pragma once
 
+#include <signal.h>
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 
@@ -21,7 +24,27 @@ class FloatModes {
   int rounding_ = 0;   ///< of <cfenv>, for machines without the two above
 };
 
-/// FloatModes, locale and working directory; too slow for every call of a module.
+/// What a signal does, which are held back, the mask of new files' modes, and standard input and outputs.
+class SignalsAndFiles {
+ public:
+  SignalsAndFiles();
+  /// Puts back what can be and returns what differed: "the handling of signal 15", "standard output".
+  std::string restore() const;
+
+ private:
+  struct sigaction actions_[64];
+  sigset_t blocked_;
+  mode_t umask_;
+  struct Place {
+    bool open;
+    dev_t device;
+    ino_t inode;
+  };
+  static Place place_of(int descriptor);
+  Place standard_[3];
+};
+
+/// FloatModes, locale, working directory and SignalsAndFiles; too slow for every call of a module.
 class ProcessState {
  public:
   ProcessState();
@@ -32,6 +55,7 @@ class ProcessState {
   FloatModes float_modes_;
   std::string locale_;
   std::string folder_;  ///< empty: it cannot be told
+  SignalsAndFiles signals_and_files_;
 };
 
 }  // namespace titan::plugins

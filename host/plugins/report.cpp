@@ -1,6 +1,7 @@
 /// Text and JSON renderings; all strings of files pass through printable().
 #include "plugins/report.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/printable.h"
@@ -111,6 +112,10 @@ std::string inspect_text(const JudgedPlugin& judged) {
     text +=
         "  " + converter.name + (converter.summary.empty() ? "" : ": " + converter.summary) + "\n";
     append_options(converter, text);
+    const ConverterClaims claims = claims_of(*judged.description, converter.name);
+    if (const std::string claim = claim_text(claims.numerics); !claim.empty()) text += "    numerics: " + claim + "\n";
+    for (const auto& [name, value] : claims.validate_with)
+      text += "    validated with " + name + " = " + value_json(value).dump() + "\n";
   }
   return text;
 }
@@ -125,7 +130,10 @@ JudgedPlugin find_for_inspection(const Catalog& catalog, const std::string& what
   if (what.find('/') != std::string::npos || what.ends_with(".so"))
     return Judge(options).judge(std::filesystem::absolute(what).lexically_normal());
   std::vector<std::string> names;
-  for (const CatalogEntry& entry : catalog.entries()) {
+  // What a run would use comes first, what was refused after it.
+  std::vector<CatalogEntry> entries = catalog.entries();
+  std::stable_partition(entries.begin(), entries.end(), [](const CatalogEntry& entry) { return entry.loadable(); });
+  for (const CatalogEntry& entry : entries) {
     // Once more, under the options of an inspection.
     const auto again = [&] { return Judge(options).judge(entry.judged.path); };
     if (entry.lists(what)) return again();

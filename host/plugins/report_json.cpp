@@ -7,7 +7,7 @@
 
 namespace titan::plugins {
 
-std::string report_path(const std::filesystem::path& path) { return printable(path.native()); }
+std::string report_path(const std::filesystem::path& path) { return printable_path(path.native()); }
 
 std::string type_text(const config::OptionSchema& option) {
   std::string text;
@@ -43,7 +43,21 @@ ReportJson option_json(const config::OptionSchema& option) {
   return out;
 }
 
+/// In the form that the note has.
+void add_claims(const ConverterClaims& claims, ReportJson& item) {
+  if (claims.numerics.kind == NumericsClaim::Kind::kApproximate)
+    item["numerics"] = {{"sqnr_db", claims.numerics.sqnr_db}};
+  else if (const std::string text = claim_text(claims.numerics); !text.empty())
+    item["numerics"] = text;
+  for (const auto& [name, value] : claims.validate_with) item["validate_with"][name] = value_json(value);
+}
+
 }  // namespace
+
+ConverterClaims claims_of(const PluginDescription& plugin, const std::string& converter) {
+  const auto found = plugin.claims.find(converter);
+  return found == plugin.claims.end() ? ConverterClaims() : found->second;
+}
 
 ReportJson plugin_json(const JudgedPlugin& judged) {
   ReportJson out{{"path", report_path(judged.path)},
@@ -85,6 +99,7 @@ ReportJson plugin_json(const JudgedPlugin& judged) {
   for (const config::ConverterSchema& converter : plugin.converters) {
     ReportJson item{{"name", converter.name}, {"summary", converter.summary}};
     if (!converter.matrix_type.empty()) item["matrix_type"] = converter.matrix_type;
+    add_claims(claims_of(plugin, converter.name), item);
     item["options"] = ReportJson::array();
     for (const config::OptionSchema& option : converter.options)
       item["options"].push_back(option_json(option));

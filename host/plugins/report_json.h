@@ -15,6 +15,8 @@ std::string report_path(const std::filesystem::path& path);
 /// "int", "list[string]".
 std::string type_text(const config::OptionSchema& option);
 ReportJson value_json(const config::OptionValue& value);
+/// What the note claims about a converter's numbers.
+ConverterClaims claims_of(const PluginDescription& plugin, const std::string& converter);
 /// All that is known of one file: its verdict, its gates, its description.
 ReportJson plugin_json(const JudgedPlugin& judged);
 /// {"searched", "plugins", "duplicates", "notices"}.

@@ -42,7 +42,7 @@ class SearchWalk {
 };
 
 void SearchWalk::add(const fs::path& path, Origin origin, bool may_be_missing) {
-  const std::string shown = printable(path.native());
+  const std::string shown = printable_path(path.native());
   // Naming a place twice changes nothing: the first one counts.
   if (!seen_paths_.insert(path).second) return;
   result_.searched.push_back(shown + " (" + origin_name(origin) + ")");
@@ -70,7 +70,7 @@ void SearchWalk::add_folder(const fs::path& folder, Origin origin) {
        entry.increment(error))
     if (entry->path().extension() == ".so") files.push_back(entry->path());
   if (error)
-    note(printable(folder.native()), "cannot be listed: " + error.message(),
+    note(printable_path(folder.native()), "cannot be listed: " + error.message(),
          "make the folder readable or remove it from " + origin_name(origin));
   // Sorted, so that every rank and every machine sees one order.
   std::sort(files.begin(), files.end());
@@ -106,7 +106,7 @@ void add_environment(const std::string& variable, SearchWalk& walk) {
           kPathVariable, "has the relative component '" + printable(part) + "', which is skipped",
           "write it as an absolute path: what is loaded must not depend on the working directory");
     else
-      walk.add(fs::path(part), Origin::kEnvironment, false);
+      walk.add(fs::path(part).lexically_normal(), Origin::kEnvironment, false);
   }
 }
 

@@ -34,7 +34,7 @@ void TrustCheck::check_folders(const std::filesystem::path& path, uint32_t owner
   bool nearest = true;
   for (std::filesystem::path at = path.parent_path();; at = at.parent_path()) {
     const auto found = folder(at);
-    const std::string shown = printable(at.native());
+    const std::string shown = printable_path(at.native());
     if (!found) {
       findings.push_back(
           {true, "is in " + shown + ", which cannot be examined", "make that folder readable"});
@@ -47,13 +47,13 @@ void TrustCheck::check_folders(const std::filesystem::path& path, uint32_t owner
             {true,
              "is in " + shown + ", which is world-writable (" + mode_text(found->mode) +
                  "): anyone may replace it",
-             "chmod o-w '" + shown + "', or move the plugin to a folder of your own"});
+             "chmod o-w " + shell_path(at.native()) + ", or move the plugin to a folder of your own"});
         return;
       }
     } else if (nearest && (found->mode & S_IWGRP)) {
       findings.push_back(
           {strict_, "is in " + shown + ", which is group-writable (" + mode_text(found->mode) + ")",
-           "chmod g-w '" + shown + "'"});
+           "chmod g-w " + shell_path(at.native())});
     }
     if (!own(found->owner) && nearest)
       findings.push_back({strict_,
@@ -69,14 +69,14 @@ void TrustCheck::check_folders(const std::filesystem::path& path, uint32_t owner
 std::vector<TrustFinding> TrustCheck::check(const std::filesystem::path& path,
                                             const FileStat& file) {
   std::vector<TrustFinding> findings;
-  const std::string shown = printable(path.native());
+  const std::string shown = printable_path(path.native());
   if (file.mode & S_IWOTH)
     findings.push_back({true,
                         "is world-writable (" + mode_text(file.mode) + "): anyone may change it",
-                        "chmod o-w '" + shown + "'"});
+                        "chmod o-w " + shell_path(path.native())});
   else if (file.mode & S_IWGRP)
     findings.push_back(
-        {strict_, "is group-writable (" + mode_text(file.mode) + ")", "chmod g-w '" + shown + "'"});
+        {strict_, "is group-writable (" + mode_text(file.mode) + ")", "chmod g-w " + shell_path(path.native())});
   if (!own(file.owner))
     findings.push_back({strict_, "belongs to another user (uid " + std::to_string(file.owner) + ")",
                         "install a copy of your own"});

@@ -109,6 +109,10 @@ TEST(Rope, TurnsInterleavedPairs) {
     EXPECT_NEAR(y[0][2][1][2 * pair + 1].item<double>(), a * s + b * c, 1e-6);
   }
   EXPECT_EQ(apply_rope(x.to(at::kBFloat16), rope).scalar_type(), at::kBFloat16);
+  // float64 is turned in float64: what float32 cannot hold comes through.
+  const at::Tensor fine = x.to(at::kDouble) + 1e-12, turned = apply_rope(fine, rope);
+  EXPECT_EQ(turned.scalar_type(), at::kDouble);
+  EXPECT_NEAR((turned - apply_rope(x.to(at::kDouble), rope)).select(1, 0).mean().item<double>(), 1e-12, 1e-14);
 }
 
 TEST(Attention, LooksBackOnly) {

@@ -45,7 +45,8 @@ TEST(Note, ReadsEverything) {
   const ParsedNote parsed = parse_note(
       R"({"name": "p", "version": "1.0.0-rc.1+x", "license": "MIT", "homepage": "https://x", "vendor": "V",
           "api_min": 1, "api_built": 1, "tier": "stable", "torch_min": "2.10",
-          "converters": [{"name": "c", "summary": "Größe", "matrix_type": "float8", "options": [
+          "converters": [{"name": "c", "summary": "Größe", "matrix_type": "float8", "numerics": {"sqnr_db": 25},
+          "validate_with": {"on": false, "l": ["z"]}, "options": [
             {"name": "on", "type": "bool", "default": true},
             {"name": "n", "type": "int", "default": -3, "min": -5, "max": 9007199254740993, "help": "h"},
             {"name": "f", "type": "float", "default": 2, "min": 0.5},
@@ -64,6 +65,11 @@ TEST(Note, ReadsEverything) {
   EXPECT_EQ(plugin.torch_min, "2.10");
   ASSERT_EQ(plugin.converters.size(), 1u);
   EXPECT_EQ(plugin.converters[0].matrix_type, "float8");
+  const ConverterClaims& claims = plugin.claims.at("c");
+  EXPECT_EQ(claims.numerics, (NumericsClaim{NumericsClaim::Kind::kApproximate, 25}));
+  EXPECT_EQ(claim_text(claims.numerics), "sqnr_db 25.0");
+  EXPECT_EQ(claims.validate_with.at("on").items[0], config::Scalar(false));
+  EXPECT_EQ(claims.validate_with.at("l").items[0], config::Scalar(std::string("z")));
   const auto& options = plugin.converters[0].options;
   ASSERT_EQ(options.size(), 9u);
   EXPECT_EQ(options[0].default_value->items[0], config::Scalar(true));
@@ -120,6 +126,16 @@ TEST(Note, RefusesByPath) {
        Rule::kNote},
       {changed(R"({"name": "c"})", R"({"name": "c", "matrix_type": "int4"})"),
        "converters[0].matrix_type: \"int4\" is no type", Rule::kNote},
+      {changed(R"({"name": "c"})", R"({"name": "c", "numerics": "exakt"})"),
+       "converters[0].numerics: \"exakt\" is no claim", Rule::kNote},
+      {changed(R"({"name": "c"})", R"({"name": "c", "numerics": 3})"),
+       "converters[0].numerics: must be a string or an object", Rule::kNote},
+      {changed(R"({"name": "c"})", R"({"name": "c", "numerics": {"sqnr": 3}})"),
+       "converters[0].numerics: unknown member \"sqnr\"", Rule::kNote},
+      {changed(R"({"name": "c"})", R"({"name": "c", "numerics": {"sqnr_db": -3}})"),
+       "converters[0].numerics.sqnr_db: must be above 0", Rule::kNote},
+      {changed(R"({"name": "c"})", R"({"name": "c", "validate_with": {"on": true}})"),
+       "converters[0].validate_with: the converter has no option \"on\"", Rule::kNote},
       {changed(R"({"name": "c"})", R"({"name": "c", "opts": []})"),
        "converters[0]: unknown member \"opts\"", Rule::kNote},
       {with_options(R"({"type": "int"})"),
@@ -137,7 +153,7 @@ TEST(Note, RefusesByPath) {
       {with_options(R"({"name": "a", "type": "int", "default": 9, "max": 8})"),
        "outside the option's own range", Rule::kOptions},
       {with_options(R"({"name": "a", "type": "list[int]", "default": [1, 9], "max": 8})"),
-       "options[0].default[1]: the default 9 is outside", Rule::kOptions},
+       "options[0].default[1]: the value 9 is outside", Rule::kOptions},
       {with_options(R"({"name": "a", "type": "list[int]", "default": 1})"),
        "default: must be a list", Rule::kNote},
       {with_options(R"({"name": "a", "type": "float", "min": 2, "max": 1})"),

@@ -68,6 +68,9 @@ TEST(Report, ListAsJson) {
   EXPECT_EQ(json["plugins"][1]["outcome"], "skipped");
   EXPECT_EQ(json["plugins"][3]["converters"][0]["options"][0]["default"], 1.5);
   EXPECT_EQ(json["plugins"][3]["converters"][0]["options"][1]["required"], true);
+  EXPECT_EQ(json["plugins"][3]["converters"][0]["numerics"]["sqnr_db"], 20.0);
+  EXPECT_EQ(json["plugins"][3]["converters"][0]["validate_with"]["mode"], "fast");
+  EXPECT_EQ(json["plugins"][3]["converters"][1].count("numerics"), 0u);
   EXPECT_EQ(json["plugins"][3]["same_file"].size(), 1u);
 }
 
@@ -88,6 +91,8 @@ TEST(Report, InspectAsText) {
             "      factor  float      = 1.5     0.0 .. 8.0    what to multiply by\n"
             "      mode    enum       required  fast | exact\n"
             "      layers  list[int]  = [1,2]\n"
+            "    numerics: sqnr_db 20.0\n"
+            "    validated with mode = \"fast\"\n"
             "  scale.twice\n");
 }
 

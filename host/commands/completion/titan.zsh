@@ -2,9 +2,9 @@
 # Completion of titan for zsh. `titan completion zsh` prints this text; an installation has it as
 # share/zsh/site-functions/_titan. Without that folder in fpath: source <(titan completion zsh)
 _titan() {
-  local candidate program=${(Q)words[1]/#\~/$HOME}
+  local candidate
   local -a whole open
-  for candidate in "${(@f)$("$program" complete '' "${(j: :)words[1,CURRENT-1]} $PREFIX" 2>/dev/null)}"; do
+  for candidate in "${(@f)$(command titan complete '' "${(j: :)words[1,CURRENT-1]} $PREFIX" 2>/dev/null)}"; do
     if [[ $candidate == *[=/] ]]; then
       open+=("$candidate")
     elif [[ -n $candidate ]]; then

@@ -35,6 +35,12 @@ TITAN_END_C
  * A converter that has most matrices multiplied in fp8 says so with "matrix_type": "float8", beside
  * "summary": utilisation (mfu) is then measured against the device's fp8 peak.
  *
+ * For titan-plugin-validate a converter may say how close it stays to the modules it changes:
+ * "numerics": "exact" (the stock function up to rounding, gradients too), {"sqnr_db": 20.0} (outputs
+ * and gradients have at least that ratio of signal to noise) or "straight_through" (its gradients are
+ * not the derivative of what it computes); absent: it computes another function. Where the defaults
+ * cannot run everywhere, "validate_with": {"emulate": true} gives values for its options.
+ *
  * TITAN_NOTE puts the object into the file; `TITAN_NOTE_JSON, TITAN_NOTE_SIZE` hand the same bytes
  * to registrar_note. Use it once, in the file that defines register_converters (an archive member
  * that nothing refers to is dropped by the linker, note and all). titan_add_plugin(METADATA
