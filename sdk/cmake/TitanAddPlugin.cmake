@@ -29,7 +29,7 @@ function(titan_add_plugin name)
   set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/titan_plugin.version)
   set(_torch_build "")
   if((ARG_TORCH_STABLE OR ARG_TORCH_EXACT) AND NOT TITAN_TORCH_INCLUDE_DIR)
-    message(FATAL_ERROR "titan_add_plugin(${name}): LibTorch's headers were not found; name the folder that holds include/torch "
+    message(FATAL_ERROR "titan_add_plugin(${name}): LibTorch's headers were not found; name the folder that holds their include/ "
                         "with -DTITAN_TORCH_ROOT=DIR, or install torch for python3")
   endif()
   if(ARG_TORCH_EXACT)

@@ -46,6 +46,12 @@ config::ConverterRequest request(bool emulate, std::vector<std::string> exclude 
   wanted.exclude = std::move(exclude);
   wanted.options["recipe"] = {false, {std::string("tensorwise")}};
   wanted.options["emulate"] = {false, {emulate}};
+  // The defaults of the note, which the config would fill in.
+  for (const char* name : {"auto_filter_small_kn", "pad_inner_dim", "strict"}) wanted.options[name] = {false, {false}};
+  wanted.options["power_of_two_scales"] = {false, {std::string("auto")}};
+  wanted.options["amax_compute_algo"] = {false, {std::string("max")}};
+  wanted.options["amax_history_len"] = {false, {int64_t{1024}}};
+  for (const char* name : {"margin", "metrics_freq"}) wanted.options[name] = {false, {int64_t{0}}};
   return wanted;
 }
 

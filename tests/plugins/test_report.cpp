@@ -79,7 +79,7 @@ TEST(Report, InspectAsText) {
   const Catalog catalog = mixed_catalog(folder);
   EXPECT_EQ(without_folder(inspect_text(find_for_inspection(catalog, "scale.twice")), folder),
             "file       DIR/scale.so\n"
-            "verdict    loadable\n"
+            "verdict    loadable, as far as the file tells; titan plugins why also tries it\n"
             "plugin     scale 1.2.0\n"
             "license    MIT\n"
             "homepage   https://scale.example\n"

@@ -73,7 +73,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.bash("titan train --lr_scheduler.decay_type="), ["linear", "sqrt", "cosine"])
         self.assertEqual(self.bash("titan train --lr_scheduler.decay_type c"), ["cosine"])
         self.assertEqual(self.bash("titan train --float8.emulate=t"), ["true"])
-        self.assertEqual(self.bash("titan train --float8.recipe="), ["tensorwise"])
+        self.assertEqual(self.bash("titan train --float8.recipe=row"), ["rowwise", "rowwise_with_gw_hp"])
         self.assertEqual(self.bash("titan plan x.yaml --device sm_9"), ["sm_90"])
         self.assertEqual(self.bash("titan train --model.flavor=d"), ["debugmodel"])
         self.assertEqual(self.bash("titan plugins new x --language t"), ["torch"])

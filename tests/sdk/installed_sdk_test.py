@@ -108,7 +108,7 @@ class InstalledSdk(unittest.TestCase):
         done = subprocess.run(["cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}",
                                f"-DTITAN_TORCH_ROOT={self.work}"], capture_output=True, text=True)
         self.assertNotEqual(done.returncode, 0)
-        self.assertIn("TITAN_TORCH_INCLUDE_DIR", done.stderr)
+        self.assertIn("TITAN_TORCH_ROOT", done.stderr)
 
 
 if __name__ == "__main__":
