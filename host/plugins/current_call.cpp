@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +14,13 @@ namespace {
 
 /// Read by signal handlers: plain pointers, no constructors.
 thread_local const CurrentCall* innermost_call = nullptr;
+
+struct LoadedName {
+  const char* plugin;
+  const char* path;
+};
+std::array<LoadedName, 64> loaded_plugins{};
+std::atomic<size_t> loaded_count{0};
 
 /// write(2) alone: anything else may be broken by the time a handler runs.
 void put(const char* text) {
@@ -40,15 +48,40 @@ std::terminate_handler previous_terminate = nullptr;
 
 }  // namespace
 
+void remember_loaded(const char* plugin, const char* path) {
+  const size_t at = loaded_count.load();
+  if (at == loaded_plugins.size()) return;
+  // Never freed: a handler may read them at any time.
+  loaded_plugins[at] = {strdup(plugin), strdup(path)};
+  loaded_count.store(at + 1);
+}
+
 CurrentCall::CurrentCall(const char* plugin, const char* path, const char* doing, const char* module)
     : plugin_(plugin), path_(path), doing_(doing), module_(module), outer_(innermost_call) {
   innermost_call = this;
 }
 CurrentCall::~CurrentCall() { innermost_call = outer_; }
 
+/// No plugin was called on this thread: it may be one that a plugin has started.
+void write_loaded(const char* event) {
+  const size_t count = loaded_count.load();
+  if (count == 0) return;
+  put("error: ");
+  put(event);
+  put(" on a thread in which no plugin was called; a plugin's own thread may have done it. In this process:");
+  for (size_t i = 0; i < count; ++i) {
+    put(" '");
+    put(loaded_plugins[i].plugin);
+    put("' (");
+    put(loaded_plugins[i].path);
+    put(")");
+  }
+  put("\n");
+}
+
 void write_current_call(const char* event) {
   const CurrentCall* call = innermost_call;
-  if (!call) return;
+  if (!call) return write_loaded(event);
   put("error: ");
   put(event);
   put(" inside plugin '");

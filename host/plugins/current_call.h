@@ -21,6 +21,10 @@ class CurrentCall {
   const CurrentCall* outer_;
 };
 
+/// A plugin that stays in this process; a crash on a thread that titan calls no plugin on may be of its
+/// own thread, so all of these are named then. Copies both texts. [main-thread]
+void remember_loaded(const char* plugin, const char* path);
+
 /// From here on a fatal signal, std::terminate and exit() inside plugin code write one line to
 /// stderr that names the plugin, its file, the function and the module. A signal then takes its
 /// usual course (core file, status 128 + number); exit() ends with status 6 whatever was asked for.

@@ -234,7 +234,9 @@ LoadedPlugin load_plugin(const JudgedPlugin& judged, const titan_host& host) {
   if (const auto known = store.failed.find(key); known != store.failed.end()) throw known->second;
   const size_t libraries_before = store.libraries.size();
   try {
-    return store.loaded.emplace(key, load_once(judged, host, store)).first->second;
+    const LoadedPlugin& plugin = store.loaded.emplace(key, load_once(judged, host, store)).first->second;
+    remember_loaded(plugin.description.name.c_str(), printable_path(judged.path.native()).c_str());
+    return plugin;
   } catch (const LoadError& error) {
     // Once its constructors have run the entry is not called again.
     if (store.libraries.size() != libraries_before) store.failed.emplace(key, error);

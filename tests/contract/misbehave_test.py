@@ -89,6 +89,12 @@ class Misbehave(unittest.TestCase):
                 self.assertIn(text, done.stderr)
                 self.assertIn(f"inside plugin 'misbehave', forward of module '{MODULE}'", done.stderr)
 
+    def test_a_crash_on_a_thread_of_its_own_names_those_that_may_have_done_it(self):
+        done = self.run_with("thread_crash")
+        self.assertEqual(done.returncode, -11, done.stderr)
+        self.assertIn("SIGSEGV", done.stderr)
+        self.assertIn("a plugin's own thread may have done it. In this process: 'misbehave' (", done.stderr)
+
     def test_changed_float_modes_are_named(self):
         done = self.run_with("rounding")
         self.assertEqual(done.returncode, 6, done.stderr)

@@ -2,6 +2,8 @@
 #include <titan/torch.hpp>
 
 #include <cfenv>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <limits>
 #include <stdexcept>
@@ -143,6 +145,10 @@ class Misbehave final : public Impl {
     if (how_ == "exit") std::exit(0);
     if (how_ == "abort") std::abort();
     if (how_ == "crash") *static_cast<volatile int*>(nullptr) = 1;
+    if (how_ == "thread_crash") {
+      std::thread([] { std::raise(SIGSEGV); }).detach();
+      std::this_thread::sleep_for(std::chrono::seconds(20));
+    }
     if (how_ == "rounding") std::fesetround(FE_UPWARD);
     if (how_ == "dlpack") lie_in_every_way();
     if (how_ == "sizes") false_sizes(call.get());
