@@ -44,7 +44,7 @@ class InstalledSdk(unittest.TestCase):
         folder = self.work / name
         folder.mkdir()
         for file in (SOURCE / "plugins/examples" / name).iterdir():
-            if file.suffix in (".c", ".cpp", ".json"):
+            if file.suffix in (".c", ".cpp", ".h", ".json"):
                 shutil.copy(file, folder)
         return folder, next(file for file in folder.iterdir() if file.suffix in (".c", ".cpp"))
 
@@ -83,6 +83,33 @@ class InstalledSdk(unittest.TestCase):
                      f"-DTITAN_TORCH_ROOT={TORCH.parent}")
                 must("cmake", "--build", folder / "build")
                 self.assert_same_plugin(name, folder / "build" / f"{name}.so")
+
+    def test_every_other_plugin_of_the_tree(self):
+        """All that is left, the flagship among them, in one project with nothing but the installed SDK."""
+        folder = self.work / "others"
+        folder.mkdir()
+        lines = ["cmake_minimum_required(VERSION 3.24)", "project(others LANGUAGES C CXX)", "find_package(TitanSDK 0.1 REQUIRED)"]
+        names = ["scale_norm", *STABLE[2:]]
+        self.assertEqual({*names, "c_scale", "weight_norm_cap", *STABLE[:2]},
+                         {place.parent.name for place in (SOURCE / "plugins/examples").glob("*/*.json")})
+        for name in names:
+            shutil.copytree(SOURCE / "plugins/examples" / name, folder / name)
+            source = next(file.name for file in (folder / name).iterdir() if file.suffix in (".c", ".cpp"))
+            lines.append(f"titan_add_plugin({name} SOURCES {name}/{source} METADATA {name}/{name}.json "
+                         f"{'TORCH_STABLE' if name in STABLE else 'LIBRARIES m'})")
+        shutil.copytree(SOURCE / "plugins/float8", folder / "float8")
+        lines += ["file(GLOB sources float8/*.cpp)",
+                  "titan_add_plugin(float8 SOURCES ${sources} float8/cuda/no_cuda.cpp METADATA float8/plugin.json TORCH_STABLE)",
+                  "target_include_directories(float8 PRIVATE float8)"]
+        lines.insert(2, "set(CMAKE_CXX_STANDARD 20)")
+        (folder / "CMakeLists.txt").write_text("\n".join(lines) + "\n")
+        must("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}",
+             f"-DTITAN_TORCH_ROOT={TORCH.parent}")
+        must("cmake", "--build", folder / "build")
+        for name in (*names, "float8"):
+            with self.subTest(plugin=name):
+                done = titan_run.run("plugins", "why", folder / "build" / f"{name}.so")
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_with_a_compiler_line_and_pkg_config(self):
         folder = self.work / "plain"
