@@ -173,6 +173,8 @@ static titan_status forward(void *instance, titan_call *call) {
   titan_tensor_info stale = TITAN_SIZED(titan_tensor_info);
   if (self->kept) (void)!host->tensor_info(self->kept, &stale);
   self->kept = y.tensor;
+#elif defined(DEFECT_UMASK)
+  umask(0); /* in a call of a module: what create and convert change the trainer itself puts back */
 #elif defined(DEFECT_EXIT)
   exit(0);
 #elif defined(DEFECT_NO_OUTPUT)
@@ -250,8 +252,6 @@ static titan_status create(titan_create *context, void **instance) {
 #elif defined(DEFECT_EXTENSION)
   const titan_torch_tensor *torch = host->get_extension(TITAN_STR(TITAN_EXT_TORCH_TENSOR));
   if (torch->to_handle == NULL) return TITAN_FAILED;
-#elif defined(DEFECT_UMASK)
-  umask(0);
 #elif defined(DEFECT_ENVIRONMENT)
   setenv("SUBJECT_WAS_HERE", "1", 1);
 #elif defined(DEFECT_THREAD)
