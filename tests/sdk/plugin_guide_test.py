@@ -48,7 +48,8 @@ class PluginGuide(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name).resolve() / "empty"
             folder.mkdir()
-            env = {**os.environ, "TITAN_BUILD": str(BUILD), "PREFIX": str(folder.parent / "prefix"), "OMP_NUM_THREADS": "1"}
+            # The machine of the tests has Ninja, and perhaps no make.
+            env = {**os.environ, "CMAKE_GENERATOR": "Ninja", "TITAN_BUILD": str(BUILD), "PREFIX": str(folder.parent / "prefix"), "OMP_NUM_THREADS": "1"}
             for variable in ("TITAN_PLUGIN_PATH", "TITAN_DATA_DIR"):
                 env.pop(variable, None)
             done = subprocess.run(["bash", "--norc", "-c", script], cwd=folder, env=env, stdout=subprocess.PIPE,
