@@ -1,4 +1,5 @@
 #include "base/printable.h"
+#include "base/text_list.h"
 
 #include <cstdint>
 
@@ -40,9 +41,7 @@ std::string printable_path(std::string_view path) {
 }
 
 std::string shell_path(std::string_view path) {
-  std::string text = "'";
-  for (const char c : printable_path(path)) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
+  return shell_word(printable_path(path));
 }
 
 std::string printable(std::string_view text, size_t max_bytes) {

@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include <exception>
 #include <iostream>
 #include <new>
 #include <string>
@@ -10,7 +9,9 @@
 #include <c10/util/Exception.h>
 
 #include "base/error.h"
+#include "base/program.h"
 #include "base/suggest.h"
+#include "base/text_list.h"
 #include "commands/completion_command.h"
 #include "commands/config_command.h"
 #include "commands/plan_command.h"
@@ -148,10 +149,8 @@ int dispatch(int argc, char** argv) {
     for (const CLI::App* sub : parent.get_subcommands(nullptr)) names.push_back(sub->get_name());
     for (const std::string& name : names)
       if (name == words[at]) return;
-    std::string all;
-    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
     throw usage_error("unknown command '" + std::string(words[at]) + "'", place,
-                      did_you_mean(words[at], names) + "commands: " + all);
+                      did_you_mean(words[at], names) + "commands: " + joined(names));
   };
   check_word(argc, argv, 1, app, "titan");
   if (argc > 1 && std::string(argv[1]) == "plugins") check_word(argc, argv, 2, *plugins_app, "titan plugins");
@@ -208,47 +207,34 @@ int dispatch(int argc, char** argv) {
   return 0;
 }
 
-int out_of_memory() {
-  std::cerr << environment_error("out of memory", "",
-                                 "lower training.local_batch_size, training.seq_len or training.global_batch_size (whose "
-                                 "micro-batches are held together), recompute activations (activation_checkpoint.mode: "
-                                 "full), or use a smaller model")
-                   .render();
-  return static_cast<int>(ExitStatus::kEnvironment);
+Error out_of_memory() {
+  return environment_error("out of memory", "",
+                           "lower training.local_batch_size, training.seq_len or training.global_batch_size (whose "
+                           "micro-batches are held together), recompute activations (activation_checkpoint.mode: "
+                           "full), or use a smaller model");
+}
+
+Error error_of_torch(const c10::Error& error) {
+  const std::string text = error.what_without_backtrace();
+  if (text.find("alloc_cpu") != std::string::npos || text.find("out of memory") != std::string::npos) return out_of_memory();
+  if (text.find("overflow") != std::string::npos)
+    return usage_error("a tensor of this model would have more bytes than can be counted: " + text, "model.args",
+                       "choose smaller sizes");
+  return internal_error(text);
 }
 
 }  // namespace
 
 int run(int argc, char** argv) {
-  try {
-    const int status = dispatch(argc, argv);
-    // What was asked for must have arrived: a full disk shows up only here.
-    std::cout.flush();
-    if (!std::cout)
-      throw environment_error("the output could not be written", "standard output",
-                              "free space on the disk it goes to, or name another file");
-    return status;
-  } catch (const Error& error) {
-    std::cerr << error.render();
-    return static_cast<int>(error.status());
-  } catch (const c10::Error& error) {
-    const std::string text = error.what_without_backtrace();
-    if (text.find("alloc_cpu") != std::string::npos || text.find("out of memory") != std::string::npos)
-      return out_of_memory();
-    if (text.find("overflow") != std::string::npos) {
-      std::cerr << usage_error("a tensor of this model would have more bytes than can be counted: " + text, "model.args",
-                               "choose smaller sizes")
-                       .render();
-      return static_cast<int>(ExitStatus::kUsage);
+  return run_program([&] {
+    try {
+      return dispatch(argc, argv);
+    } catch (const c10::Error& error) {
+      throw error_of_torch(error);
+    } catch (const std::bad_alloc&) {
+      throw out_of_memory();
     }
-    std::cerr << internal_error(text).render();
-    return static_cast<int>(ExitStatus::kInternal);
-  } catch (const std::bad_alloc&) {
-    return out_of_memory();
-  } catch (const std::exception& error) {
-    std::cerr << internal_error(error.what()).render();
-    return static_cast<int>(ExitStatus::kInternal);
-  }
+  });
 }
 
 }  // namespace titan::commands

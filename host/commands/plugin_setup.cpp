@@ -71,7 +71,7 @@ AppliedConverters load_converters(const config::LoadedConfig& config, const plug
 
   // Sections of plugins that are found but not used are checked too; loaded ones know best.
   std::vector<config::ConverterSchema> known = applied.registry.schemas();
-  for (const auto& schema : catalog.schemas()) {
+  for (const auto& schema : catalog.known_schemas()) {
     const bool loaded_already = applied.registry.find(schema.name) != nullptr;
     if (!loaded_already) known.push_back(schema);
   }
@@ -84,7 +84,7 @@ std::vector<config::ConverterRequest> resolve_without_loading(const config::Load
   warn_about_search(catalog);
   for (const std::string& name : config::requested_converters(config))
     if (!catalog.require(name)) throw catalog.missing(name);
-  return config::resolve_converters(config, catalog.schemas());
+  return config::resolve_converters(config, catalog.known_schemas());
 }
 
 }  // namespace titan::commands

@@ -3,35 +3,17 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/text_list.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/step_folder.h"
 
 namespace titan::commands {
-namespace {
-
-std::string quoted_for_shell(const std::string& word) {
-  constexpr const char* kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
-}  // namespace
-
-std::string shell_text(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + quoted_for_shell(word);
-  return text;
-}
-
 std::string resume_command(const std::vector<std::string>& command_line,
                            const config::Config& config, int64_t step) {
   std::string environment;
   for (const char* name : {"TITAN_PLUGIN_PATH", "TITAN_DATA_DIR"})
     if (const char* value = std::getenv(name); value && *value)
-      environment += std::string(name) + "=" + quoted_for_shell(value) + " ";
+      environment += std::string(name) + "=" + shell_word(value) + " ";
   // Files by their whole paths: the command may be typed elsewhere.
   std::vector<std::string> words = command_line;
   std::error_code error;

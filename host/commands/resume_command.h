@@ -9,9 +9,6 @@
 
 namespace titan::commands {
 
-/// `words` quoted for a POSIX shell where needed.
-std::string shell_text(const std::vector<std::string>& words);
-
 /// What the user typed, with the variables of titan's environment in front and what would keep it
 /// from resuming at `step` overridden behind.
 std::string resume_command(const std::vector<std::string>& command_line,

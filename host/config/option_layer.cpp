@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/glob.h"
 #include "base/suggest.h"
+#include "base/text_list.h"
 #include "config/converter_items.h"
 #include "config/option_parser.h"
 
@@ -48,12 +49,10 @@ Error unknown_option(const ConverterSchema& schema, const std::string& owner,
     names.push_back(selector);
     candidates.push_back(selector);
   }
-  std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
   const std::string of =
       owner == schema.name ? "'" + owner + "'" : "'" + owner + "' (" + schema.name + ")";
   return usage_error("converter " + of + " has no option '" + key + "'", where,
-                     did_you_mean(key, candidates) + "options of " + schema.name + ": " + list);
+                     did_you_mean(key, candidates) + "options of " + schema.name + ": " + joined(names));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/numbers.h"
+#include "base/text_list.h"
 
 namespace titan::config {
 namespace {
@@ -14,12 +15,6 @@ std::string limit_text(const OptionSchema& schema, double limit) {
   if (schema.type == OptionType::kInt && std::abs(limit) < 1e15)
     return std::to_string(static_cast<int64_t>(limit));
   return shortest_float(limit);
-}
-
-std::string join(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
 }
 
 std::string scalar_to_yaml(const Scalar& scalar) {
@@ -62,7 +57,7 @@ std::string describe_type(const OptionSchema& schema) {
       type = "path";
       break;
     case OptionType::kEnum:
-      type = "one of " + join(schema.values);
+      type = "one of " + joined(schema.values);
       break;
   }
   const std::string range = range_text(schema);

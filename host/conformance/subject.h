@@ -15,7 +15,6 @@ namespace titan::conformance {
 
 struct Subject {
   plugins::JudgedPlugin judged;
-  std::string sha256;  ///< of the file, 64 hexadecimal digits; empty if it cannot be read
   config::ConverterSchema converter;  ///< name empty: the test is about the file
   plugins::ConverterClaims claims;
   /// Values for options from the command line, by name; they go before "validate_with" and

@@ -69,7 +69,7 @@ TrainingRun::TrainingRun(const Subject& subject, const converters::Registry& reg
   origin.converter = subject.converter.name;
   if (subject.judged.description) origin.plugin = subject.judged.description->name;
   origin.file = subject.judged.path.string();
-  origin.sha256 = subject.sha256;
+  origin.sha256 = subject.judged.sha256;
   trainer.plugins[subject.converter.name] = origin;
   if (!options.resume_from.empty())
     trainer.resume = checkpoint::choose_step(options.resume_from, -1);

@@ -11,10 +11,9 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/printable.h"
+#include "base/program.h"
 #include "conformance/report.h"
 #include "conformance/runner.h"
-#include "plugins/file_bytes.h"
-#include "plugins/sha256.h"
 #include "titan/version.h"
 
 namespace titan::conformance {
@@ -51,11 +50,6 @@ class Scratch {
   std::filesystem::path path_;
 };
 
-std::string digest_of(const std::filesystem::path& path) {
-  const plugins::OpenedFile file = plugins::open_regular_file(path);
-  return file.problem.empty() ? plugins::sha256_hex(plugins::read_bytes(file, path)) : "";
-}
-
 struct Arguments {
   std::string file;
   std::vector<std::string> only, options;
@@ -81,12 +75,12 @@ int run_arguments(const Arguments& arguments) {
   plugins::JudgeOptions judge;
   judge.torch_version = TITAN_TORCH_VERSION;
   judge.torch_build = TITAN_TORCH_BUILD;
+  judge.with_sha256 = true;
   const auto path = std::filesystem::absolute(arguments.file).lexically_normal();
   file.judged = plugins::Judge(judge).judge(path);
   const plugins::Verdict& verdict = file.judged.verdict;
   if (verdict.outcome == plugins::Outcome::kSkipped || !file.judged.identity.inode)
     throw usage_error(verdict.reason_with_rule(), printable_path(path.native()), verdict.hint);
-  file.sha256 = digest_of(path);
   file.seed = arguments.seed;
   file.limit = std::chrono::milliseconds(static_cast<int64_t>(arguments.time_limit * 1000));
   std::map<std::string, std::map<std::string, config::OptionValue>> given;
@@ -150,20 +144,7 @@ int parse_and_run(int argc, char** argv) {
 
 int validate(int argc, char** argv) {
   set_log_level(LogLevel::kError);
-  try {
-    const int status = parse_and_run(argc, argv);
-    std::cout.flush();
-    if (!std::cout)
-      throw environment_error("the output could not be written", "standard output",
-                              "free space on the disk it goes to, or name another file");
-    return status;
-  } catch (const Error& error) {
-    std::cerr << error.render();
-    return static_cast<int>(error.status());
-  } catch (const std::exception& error) {
-    std::cerr << internal_error(error.what()).render();
-    return static_cast<int>(ExitStatus::kInternal);
-  }
+  return run_program([&] { return parse_and_run(argc, argv); });
 }
 
 }  // namespace titan::conformance

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/suggest.h"
+#include "base/text_list.h"
 
 namespace titan::converters {
 namespace {
@@ -52,9 +53,7 @@ DeviceFacts assumed_device(const std::string& name) {
     facts.cublaslt_version = 130000;
     return facts;
   }
-  std::string list;
-  for (const std::string& each : known) list += (list.empty() ? "" : ", ") + each;
-  throw usage_error("no device is named '" + name + "'", "--device", did_you_mean(name, known) + "known: " + list);
+  throw usage_error("no device is named '" + name + "'", "--device", did_you_mean(name, known) + "known: " + joined(known));
 }
 
 }  // namespace titan::converters

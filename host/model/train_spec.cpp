@@ -5,16 +5,13 @@
 
 #include "base/error.h"
 #include "base/suggest.h"
+#include "base/text_list.h"
 #include "model/transformer.h"
 
 namespace titan::model {
 namespace {
 
-std::string comma_list(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text.empty() ? "none" : text;
-}
+std::string comma_list(const std::vector<std::string>& names) { return names.empty() ? "none" : joined(names); }
 
 }  // namespace
 

@@ -11,8 +11,7 @@ namespace {
 
 /// Of a file that could not be read only the file's name can tell.
 bool has_name(const CatalogEntry& entry, const std::string& name) {
-  if (!entry.judged.description) return entry.candidate.path.stem() == name;
-  return entry.lists(name) || entry.judged.description->name == name;
+  return entry.judged.description ? entry.is_called(name) : entry.candidate.path.stem() == name;
 }
 
 /// "float8 0.1.0 (/opt/float8.so)"

@@ -8,17 +8,12 @@
 
 #include "base/printable.h"
 #include "base/suggest.h"
+#include "base/text_list.h"
 #include "plugins/file_bytes.h"
 #include "plugins/sha256.h"
 
 namespace titan::plugins {
 namespace {
-
-std::string joined(const std::vector<std::string>& items, const char* separator = ", ") {
-  std::string text;
-  for (const std::string& item : items) text += (text.empty() ? "" : separator) + item;
-  return text;
-}
 
 std::string entry_path(const CatalogEntry& entry) { return printable_path(entry.judged.path.native()); }
 
@@ -29,6 +24,10 @@ bool CatalogEntry::lists(std::string_view converter) const {
   const auto& list = judged.description->converters;
   return std::any_of(list.begin(), list.end(),
                      [&](const auto& schema) { return schema.name == converter; });
+}
+
+bool CatalogEntry::is_called(std::string_view name) const {
+  return lists(name) || (judged.description && judged.description->name == name);
 }
 
 Catalog::Catalog(SearchResult search, std::vector<CatalogEntry> entries)
@@ -63,30 +62,37 @@ std::vector<const CatalogEntry*> Catalog::without_note() const {
   return found;
 }
 
+namespace {
+
+/// Adds the converters of an entry whose names are not there yet.
+void add_schemas(const CatalogEntry& entry, const std::string& remark, std::vector<config::ConverterSchema>& schemas) {
+  if (!entry.judged.description) return;
+  for (config::ConverterSchema schema : entry.judged.description->converters) {
+    if (std::any_of(schemas.begin(), schemas.end(), [&](const auto& known) { return known.name == schema.name; })) continue;
+    schema.origin += remark;
+    schemas.push_back(std::move(schema));
+  }
+}
+
+}  // namespace
+
 std::vector<config::ConverterSchema> Catalog::schemas() const {
   std::vector<config::ConverterSchema> schemas;
-  const auto take = [&](bool loadable) {
-    for (const CatalogEntry& entry : entries_) {
-      if (entry.loadable() != loadable || !entry.judged.description) continue;
-      for (const config::ConverterSchema& schema : entry.judged.description->converters)
-        if (std::none_of(schemas.begin(), schemas.end(), [&](const auto& known) { return known.name == schema.name; }))
-          schemas.push_back(schema);
-    }
-  };
-  take(true);
-  // One that was found and refused is not unknown: its section in a config is no mistake, and costs a run
-  // that does not apply it nothing.
-  take(false);
+  for (const CatalogEntry& entry : entries_)
+    if (entry.loadable()) add_schemas(entry, "", schemas);
   return schemas;
+}
+
+std::vector<config::ConverterSchema> Catalog::known_schemas() const {
+  std::vector<config::ConverterSchema> known = schemas();
+  for (const CatalogEntry& entry : entries_)
+    if (!entry.loadable()) add_schemas(entry, ", " + outcome_name(entry.judged.verdict.outcome), known);
+  return known;
 }
 
 std::vector<std::string> Catalog::converter_names() const {
   std::vector<std::string> names;
-  for (const CatalogEntry& entry : entries_) {
-    if (!entry.loadable() || !entry.judged.description) continue;
-    for (const config::ConverterSchema& schema : entry.judged.description->converters)
-      if (std::find(names.begin(), names.end(), schema.name) == names.end()) names.push_back(schema.name);
-  }
+  for (const config::ConverterSchema& schema : schemas()) names.push_back(schema.name);
   return names;
 }
 

@@ -19,6 +19,8 @@ struct CatalogEntry {
   int64_t microseconds = 0;  ///< time the verdict took
   bool loadable() const { return judged.verdict.outcome == Outcome::kLoadable; }
   bool lists(std::string_view converter) const;
+  /// Whether it lists the converter `name`, or is the plugin of that name.
+  bool is_called(std::string_view name) const;
 };
 
 /// A converter that two or more loadable files offer.
@@ -45,9 +47,11 @@ class Catalog {
   std::vector<const CatalogEntry*> without_note() const;
   /// Names in the notes of loadable entries, each once, in search order.
   std::vector<std::string> converter_names() const;
-  /// For the config: the schemas of all entries whose note could be read, the first loadable one of each
-  /// name.
+  /// The schemas of loadable entries, the first of each name.
   std::vector<config::ConverterSchema> schemas() const;
+  /// Those, and then the ones of other entries whose note could be read, marked in their origin: a section of
+  /// a plugin that was found and refused is no mistake, and costs a run that does not apply it nothing.
+  std::vector<config::ConverterSchema> known_schemas() const;
 
   /// The one loadable entry that lists `converter`; null if no note does (see without_note).
   /// Throws usage_error if several files offer it.

@@ -218,9 +218,7 @@ void library_gate(const ElfFile& elf, const std::filesystem::path& path, Library
 std::string note_text(const JudgedPlugin& judged) {
   const PluginDescription& plugin = *judged.description;
   if (!judged.has_note()) return "no note, but register_converters is there; what it offers is told by loading it";
-  std::string names;
-  for (const config::ConverterSchema& converter : plugin.converters) names += (names.empty() ? "" : ", ") + converter.name;
-  return plugin.name + " " + plugin.version + " offers " + names + "; needs API level " + std::to_string(plugin.api_min) +
+  return plugin.name + " " + plugin.version + " offers " + converter_list(plugin) + "; needs API level " + std::to_string(plugin.api_min) +
          ", built with " + std::to_string(plugin.api_built);
 }
 
@@ -260,6 +258,7 @@ JudgedPlugin Judge::judge(const std::filesystem::path& path) {
     gate = Gate::kElf;
     // A large file that is something else is not read to its end.
     const std::vector<std::byte> bytes = begins_like_elf(file) ? read_bytes(file, path) : std::vector<std::byte>(1);
+    if (options_.with_sha256 || options_.policy.has_pins()) result.sha256 = sha256_hex(bytes);
     const ElfFile elf = parse_elf(bytes);
     elf_gate(elf);
     for (const std::string_view library : elf.needed)
@@ -286,7 +285,6 @@ JudgedPlugin Judge::judge(const std::filesystem::path& path) {
     pass(note_text(result));
 
     gate = Gate::kPolicy;
-    if (options_.with_sha256 || options_.policy.has_pins()) result.sha256 = sha256_hex(bytes);
     options_.policy.check(result.description->name, path.native(), result.sha256);
     pass(options_.policy.passed(result.description->name, path.native()));
 

@@ -10,10 +10,9 @@
 namespace titan::plugins {
 namespace {
 
-bool is_called(const CatalogEntry& entry, const std::string& what) {
+bool is_meant(const CatalogEntry& entry, const std::string& what) {
   const std::filesystem::path& path = entry.judged.path;
-  return entry.lists(what) || path.filename() == what || path.stem() == what ||
-         (entry.judged.description && entry.judged.description->name == what);
+  return entry.is_called(what) || path.filename() == what || path.stem() == what;
 }
 
 std::string milliseconds(int64_t microseconds) {
@@ -73,7 +72,7 @@ std::vector<CatalogEntry> entries_called(const Catalog& catalog, const std::stri
   std::vector<CatalogEntry> found;
   std::vector<std::string> names;
   for (const CatalogEntry& entry : catalog.entries()) {
-    if (is_called(entry, what)) found.push_back(entry);
+    if (is_meant(entry, what)) found.push_back(entry);
     names.push_back(entry.judged.path.stem());
     if (!entry.judged.description) continue;
     for (const auto& converter : entry.judged.description->converters) names.push_back(converter.name);
@@ -132,9 +131,7 @@ std::string doctor_text(const Catalog& catalog, const HostFacts& facts) {
   for (const CatalogEntry& entry : catalog.entries()) {
     const JudgedPlugin& judged = entry.judged;
     ++counts[static_cast<size_t>(judged.verdict.outcome)];
-    std::string offers;
-    if (judged.description)
-      for (const auto& converter : judged.description->converters) offers += (offers.empty() ? "" : ", ") + converter.name;
+    const std::string offers = judged.description ? converter_list(*judged.description) : "";
     const bool stopped = !entry.loadable() && !judged.gates.empty();
     files.add_row({report_path(judged.path), outcome_name(judged.verdict.outcome),
                    stopped ? gate_name(judged.gates.back().gate) : "", milliseconds(entry.microseconds), offers});

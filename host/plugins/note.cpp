@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/text_list.h"
 #include "plugins/note_bytes.h"
 #include "plugins/note_json.h"
 #include "base/printable.h"
@@ -224,6 +225,12 @@ NoteJson parse_note_json(std::string_view text) {
         "not valid JSON: " + printable(at == std::string_view::npos ? what : what.substr(at), 300),
         "check plugin.json with a JSON checker and build the plugin again"};
   }
+}
+
+std::string converter_list(const PluginDescription& plugin) {
+  std::vector<std::string> names;
+  for (const config::ConverterSchema& converter : plugin.converters) names.push_back(converter.name);
+  return joined(names);
 }
 
 ParsedNote parse_note(std::string_view text, int64_t host_level) {

@@ -31,6 +31,9 @@ struct PluginDescription {
   std::string note;  ///< the note's bytes; empty: the plugin has none
 };
 
+/// "float8", "scale, scale.twice".
+std::string converter_list(const PluginDescription& plugin);
+
 struct ParsedNote {
   /// What could be read, also when there is a problem (name, homepage, converter names).
   PluginDescription description;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/suggest.h"
+#include "base/text_list.h"
 #include "plugins/note_json.h"
 #include "base/printable.h"
 #include "plugins/plugin_name.h"
@@ -226,10 +227,8 @@ void NoteValue::only_members(std::initializer_list<std::string_view> known) cons
   for (const auto& [key, value] : json.items()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     const std::vector<std::string> names(known.begin(), known.end());
-    std::string list;
-    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
     fail("unknown member \"" + printable(key, 80) + "\"",
-         did_you_mean(key, names) + "known members are " + list);
+         did_you_mean(key, names) + "known members are " + joined(names));
   }
 }
 

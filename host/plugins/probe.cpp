@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/os_error.h"
 #include "base/printable.h"
+#include "base/text_list.h"
 #include "plugins/loader.h"
 
 namespace titan::plugins {
@@ -144,9 +145,7 @@ void probe_plugin(JudgedPlugin& judged, const titan_host& host, std::chrono::mil
       return judged.add({Gate::kRegister, Outcome::kRefused, stop.reason, stop.hint, stop.rule});
     }
   }
-  std::string names;
-  for (const ProbeJson& name : answer.at("functions")) names += (names.empty() ? "" : ", ") + name.get<std::string>();
-  pass(Gate::kRegister, "registered " + names);
+  pass(Gate::kRegister, "registered " + joined(answer.at("functions").get<std::vector<std::string>>()));
 }
 
 Catalog probed(const Catalog& catalog, ProbeWhich which, const titan_host& host, std::chrono::milliseconds limit) {

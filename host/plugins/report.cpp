@@ -7,6 +7,7 @@
 #include "base/printable.h"
 #include "base/suggest.h"
 #include "base/table.h"
+#include "base/text_list.h"
 #include "plugins/report_json.h"
 
 namespace titan::plugins {
@@ -101,9 +102,7 @@ std::string inspect_text(const JudgedPlugin& judged) {
     row("built for", plugin.torch_build.empty() ? "" : "LibTorch " + plugin.torch_build + " exactly");
     if (!judged.has_note()) row("note", "none: its converters are told by loading it");
   }
-  std::string needs;
-  for (const std::string& library : judged.needed) needs += (needs.empty() ? "" : ", ") + library;
-  row("needs", needs);
+  row("needs", joined(judged.needed));
   row("sha256", judged.sha256);
   std::string text = head.render();
   if (!judged.description || judged.description->converters.empty()) return text;
@@ -135,10 +134,8 @@ JudgedPlugin find_for_inspection(const Catalog& catalog, const std::string& what
   std::stable_partition(entries.begin(), entries.end(), [](const CatalogEntry& entry) { return entry.loadable(); });
   for (const CatalogEntry& entry : entries) {
     // Once more, under the options of an inspection.
-    const auto again = [&] { return Judge(options).judge(entry.judged.path); };
-    if (entry.lists(what)) return again();
+    if (entry.is_called(what)) return Judge(options).judge(entry.judged.path);
     if (!entry.judged.description) continue;
-    if (entry.judged.description->name == what) return again();
     names.push_back(entry.judged.description->name);
     for (const auto& converter : entry.judged.description->converters)
       names.push_back(converter.name);

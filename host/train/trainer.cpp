@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/numbers.h"
+#include "base/text_list.h"
 #include "checkpoint/load_weights.h"
 #include "data/dataset.h"
 #include "model/loss.h"
@@ -59,12 +60,6 @@ optim::LrScheduleOptions schedule_options(const config::Config& config) {
   options.decay_shape = optim::parse_decay_shape(given.decay_type);
   options.min_lr_factor = given.min_lr_factor;
   return options;
-}
-
-std::string join_names(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
 }
 
 /// "'a', 'b', 'c' and 12 more".
@@ -264,7 +259,7 @@ void Trainer::check_gradients(int64_t step) {
     throw plugin_error("parameter '" + stock.front() + "'" +
                            (stock.size() > 1 ? " and " + std::to_string(stock.size() - 1) + " others" : "") +
                            " got no gradient in step " + std::to_string(step) + ": they would never be trained",
-                       "converters: " + join_names(converters_->instance_names()),
+                       "converters: " + joined(converters_->instance_names()),
                        "a converter replaced code that used them by code that does not, or that hides it from autograd "
                        "(data pointers); leave it out or report it to its author");
   if (!added.empty())

@@ -1,5 +1,6 @@
 /// The printed command means to a shell what the user typed.
 #include "commands/resume_command.h"
+#include "base/text_list.h"
 
 #include <gtest/gtest.h>
 #include <stdio.h>
