@@ -97,6 +97,26 @@ void for_groups(const Elements& x, const Cast& cast, Along along, const float* s
 
 const float* floats(const Matrix& a) { return static_cast<const float*>(a.const_data_ptr()); }
 
+/// x through the format into a matrix of `Element`: `one` casts a stretch with one scale, `many` a row
+/// whose elements have scales of their own.
+template <class Element, class One, class Many>
+Matrix cast_groups(const Matrix& matrix, const Cast& cast, Along along, const Matrix& scales, ScalarType type, One one,
+                   Many many) {
+  const CpuQuantizer& quantizer = cpu_quantizer();
+  const Elements x(matrix);
+  Matrix result = new_matrix(matrix, x.rows, x.columns, type);
+  auto* out = static_cast<Element*>(result.mutable_data_ptr());
+  for_groups(
+      x, cast, along, floats(scales),
+      [&](int64_t row, int64_t column, int64_t count, float scale) {
+        (quantizer.*one)(x.at(row, column), x.type, count, scale, cast.format, out + row * x.columns + column);
+      },
+      [&](int64_t row, int64_t count, const float* each) {
+        (quantizer.*many)(x.at(row, 0), x.type, count, each, cast.format, out + row * x.columns);
+      });
+  return result;
+}
+
 }  // namespace
 
 float find_amax(const Matrix& matrix, bool finite_only) {
@@ -143,33 +163,13 @@ Matrix scales_of(const Matrix& matrix, const Cast& cast, Along along) {
 }
 
 Matrix emulate_cast(const Matrix& matrix, const Cast& cast, Along along, const Matrix& scales) {
-  const Elements x(matrix);
-  Matrix result = new_matrix(matrix, x.rows, x.columns, ScalarType::Float);
-  auto* out = static_cast<float*>(result.mutable_data_ptr());
-  for_groups(
-      x, cast, along, floats(scales),
-      [&](int64_t row, int64_t column, int64_t count, float scale) {
-        cpu_quantizer().emulate(x.at(row, column), x.type, count, scale, cast.format, out + row * x.columns + column);
-      },
-      [&](int64_t row, int64_t count, const float* each) {
-        cpu_quantizer().emulate_columns(x.at(row, 0), x.type, count, each, cast.format, out + row * x.columns);
-      });
-  return result;
+  return cast_groups<float>(matrix, cast, along, scales, ScalarType::Float, &CpuQuantizer::emulate,
+                            &CpuQuantizer::emulate_columns);
 }
 
 Matrix cast_to_bytes(const Matrix& matrix, const Cast& cast, Along along, const Matrix& scales) {
-  const Elements x(matrix);
-  Matrix result = new_matrix(matrix, x.rows, x.columns, ScalarType::Byte);
-  auto* out = static_cast<uint8_t*>(result.mutable_data_ptr());
-  for_groups(
-      x, cast, along, floats(scales),
-      [&](int64_t row, int64_t column, int64_t count, float scale) {
-        cpu_quantizer().cast(x.at(row, column), x.type, count, scale, cast.format, out + row * x.columns + column);
-      },
-      [&](int64_t row, int64_t count, const float* each) {
-        cpu_quantizer().cast_columns(x.at(row, 0), x.type, count, each, cast.format, out + row * x.columns);
-      });
-  return result;
+  return cast_groups<uint8_t>(matrix, cast, along, scales, ScalarType::Byte, &CpuQuantizer::cast,
+                              &CpuQuantizer::cast_columns);
 }
 
 CastLoss loss_of_cast(const Matrix& matrix, const Cast& cast, Along along, const Matrix& scales) {

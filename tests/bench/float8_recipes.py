@@ -9,26 +9,12 @@ Options: --steps N (60), --recipes A,B, --json FILE, and overrides of the config
 import argparse
 import json
 import statistics
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 
-from support import ratio
+from support import debug_run
 
 RECIPES = "tensorwise,delayed,rowwise,rowwise_with_gw_hp,blockwise,mxfp8"
 OPERANDS = ("input", "weight", "grad_output")
-
-
-def run(steps, words):
-    """The lines of metrics.jsonl of one run of the debug config."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = [ratio.PROGRAM, "train", "configs/llama3_debug.yaml", f"--training.steps={steps}", "--metrics.log_freq=1",
-                   f"--job.dump_folder={folder}", *words]
-        done = subprocess.run(command, cwd=ratio.ROOT, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            sys.exit(f"{' '.join(command)}\nended with status {done.returncode}:\n{done.stdout}{done.stderr}")
-        return [json.loads(line) for line in (Path(folder) / "metrics.jsonl").read_text().splitlines()]
 
 
 def row_of(lines, steps):
@@ -52,11 +38,11 @@ def main():
     parser.add_argument("--json", type=Path)
     options, overrides = parser.parse_known_args()
     bfloat16 = ["--training.local_batch_size=1", "--training.seq_len=64", "--training.mixed_precision_param=bfloat16", *overrides]
-    rows = {"bfloat16": row_of(run(options.steps, bfloat16), options.steps)}
+    rows = {"bfloat16": row_of(debug_run.metrics_of(options.steps, bfloat16), options.steps)}
     for recipe in options.recipes.split(","):
         words = [*bfloat16, "--model.converters=float8", "--float8.emulate=true", f"--float8.recipe={recipe}",
                  f"--float8.metrics_freq={options.steps}"]
-        rows[recipe] = row_of(run(options.steps, words), options.steps)
+        rows[recipe] = row_of(debug_run.metrics_of(options.steps, words), options.steps)
     base = rows["bfloat16"]["loss"]
     print(f"{options.steps} steps of configs/llama3_debug.yaml in mixed precision with bfloat16, the same seed for all")
     print(f"{'recipe':<20} {'SQNR in dB: x':>13} {'w':>6} {'dy':>6}   {'underflow in %: x':>17} {'w':>6} {'dy':>6} {'loss':>10} {'against bf16':>13}")

@@ -8,9 +8,9 @@ Options: --rounds N (9), --steps N (60), and overrides of the config.
 import sys
 from pathlib import Path
 
-from support import ratio
+from support import debug_run, ratio
 
-PLUGIN = Path(ratio.PROGRAM).resolve().parents[1] / "plugins/examples/fused_projections"
+PLUGIN = Path(debug_run.PROGRAM).resolve().parents[1] / "plugins/examples/fused_projections"
 
 if __name__ == "__main__":
     sys.argv[1:1] = ["--training.local_batch_size=1", "--training.seq_len=64"]

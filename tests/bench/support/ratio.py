@@ -3,31 +3,20 @@
 The rounds alternate, so that a busy or throttled machine slows both alike.
 """
 import argparse
-import os
-import re
 import statistics
-import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
-PROGRAM = os.environ.get("TITAN_PROGRAM", str(ROOT / "build/release/bin/titan"))
+from support import debug_run
+
 WARM_UP = 3  # steps at the start that are not counted
 
 
 def tokens_per_second(steps, overrides):
     """The median over the steps of one short run of the debug config."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = [PROGRAM, "train", "configs/llama3_debug.yaml", f"--training.steps={steps}",
-                   "--metrics.log_freq=1", f"--job.dump_folder={folder}", *overrides]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False,
-                              env={**os.environ, "NO_COLOR": "1"})
-    speeds = [float(found.replace(",", "")) for found in
-              re.findall(r"step:\s*\d+ .*?tps:\s*([\d,.]+)", done.stdout + done.stderr)]
-    if done.returncode != 0 or len(speeds) <= WARM_UP:
-        sys.exit(f"{' '.join(command)}\nended with status {done.returncode}:\n{done.stdout}{done.stderr}")
-    return statistics.median(speeds[WARM_UP:])
+    lines = debug_run.metrics_of(steps, overrides)
+    if len(lines) <= WARM_UP:
+        sys.exit(f"--steps must be more than the {WARM_UP} of warming up")
+    return statistics.median(line["tps"] for line in lines[WARM_UP:])
 
 
 def compare(name, with_overrides, shared_overrides, rounds, steps):
