@@ -32,7 +32,8 @@ void plan(const ConfigArguments& arguments, const std::optional<std::string>& de
   header.stock_flops_per_token = model::flops_per_token(args, config.training.seq_len);
 
   const AppliedConverters applied = load_converters(loaded, find_plugins(&loaded));
-  converters::ModelConvertersContainer container(applied.registry, applied.requests, header.device);
+  converters::ModelConvertersContainer container(applied.registry, applied.requests, header.device,
+                                                 train::run_facts(config.training));
   const auto root = spec.build(args, train::parameter_type(config.training));
   const converters::StockModel stock(*root);
   container.convert(*root);

@@ -18,6 +18,9 @@ namespace {
 
 using Container = converters::ModelConvertersContainer;
 
+/// As a run with mixed precision has it.
+constexpr converters::RunFacts kPlannedRun{8192, at::kBFloat16, at::kFloat};
+
 /// One line a record: all of it but code.
 std::string records_text(const converters::StockModel& stock, const Container& container) {
   std::string text;
@@ -27,6 +30,8 @@ std::string records_text(const converters::StockModel& stock, const Container& c
             c10::toString(record.tensor.dtype) + " " + record.parameter + " " +
             record.other_parameter + " " + record.reason + " " + record.layout.name;
     for (const auto& part : record.layout.parts) text += "," + part.source;
+    if (record.prediction)
+      text += " " + shortest_float(record.prediction->speedup) + " " + record.prediction->basis;
     text += "\n";
   }
   return text;
@@ -47,7 +52,7 @@ Planned plan_for(const converters::Registry& registry, const config::ConverterRe
   const converters::StockModel stock(*untouched);
   reset_probe();
   const struct mallinfo2 before = mallinfo2();
-  Container container(registry, {request}, device);
+  Container container(registry, {request}, device, kPlannedRun);
   container.convert(*root);
   const struct mallinfo2 after = mallinfo2();
   Planned planned;

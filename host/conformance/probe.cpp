@@ -177,6 +177,7 @@ titan_host make_probed_host() {
   TITAN_PROBE(record_tie);
   TITAN_PROBE(record_keep);
   TITAN_PROBE(record_layout);
+  TITAN_PROBE(record_prediction);
   TITAN_PROBE(call_info);
   TITAN_PROBE(call_get);
   TITAN_PROBE(call_set);
@@ -185,6 +186,8 @@ titan_host make_probed_host() {
   TITAN_PROBE(call_grad_output);
   TITAN_PROBE(call_needs_grad);
   TITAN_PROBE(call_set_grad);
+  TITAN_PROBE(call_grad_accumulator);
+  TITAN_PROBE(call_grad_accumulated);
   TITAN_PROBE(call_metric);
   TITAN_PROBE(tensor_info);
   TITAN_PROBE(tensor_dl);

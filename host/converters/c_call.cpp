@@ -7,6 +7,7 @@
 #include <new>
 
 #include "converters/c_support.h"
+#include "converters/plugin_result.h"
 #include "converters/plugin_status.h"
 
 namespace titan::converters {
@@ -62,6 +63,35 @@ const at::Tensor& example_of(const titan_call& call) {
 titan_status no_argument(const titan_call* call, const char* function, std::string_view name) {
   return fail(TITAN_NOT_FOUND, std::string(function) + ": the call has no tensor '" + std::string(name) + "'",
               "it has: " + argument_names(call));
+}
+
+titan_status no_gradient_yet(const CallArgument& argument, const char* function) {
+  if (!argument.grad.defined() && !argument.accumulated) return TITAN_OK;
+  return fail(TITAN_WRONG_STATE,
+              std::string(function) + ": the gradient of '" + std::string(argument.name) + "' was " +
+                  (argument.accumulated ? "added to its sum" : "set") + " already",
+              "add up the parts in the plugin and hand in the sum, once");
+}
+
+/// The parameter `name` in backward, with its gradient still to come.
+titan_status parameter_of(titan_call* call, const char* function, std::string_view name, CallArgument** out) {
+  if (const titan_status status = usable(call, function)) return status;
+  if (!call->backward) return fail(TITAN_WRONG_STATE, std::string(function) + ": only in backward");
+  CallArgument* argument = find_argument(call, name);
+  if (!argument) return no_argument(call, function, name);
+  if (!argument->parameter)
+    return fail(TITAN_INVALID_ARGUMENT, std::string(function) + ": '" + std::string(name) + "' is not a parameter",
+                "only gradients of parameters are added up over calls; set that of an input with call_set_grad");
+  *out = argument;
+  return no_gradient_yet(*argument, function);
+}
+
+/// Whether a plugin may write into `sum`, the .grad of `parameter`. Autograd takes a gradient over as
+/// the sum without a copy, so the memory may be a part of something that others still read.
+bool can_be_added_to(const at::Tensor& sum, const at::Tensor& parameter) {
+  return sum.defined() && sum.layout() == at::kStrided && sum.is_contiguous() && !sum.requires_grad() &&
+         sum.scalar_type() == parameter.scalar_type() && sum.sizes() == parameter.sizes() &&
+         sum.device() == parameter.device() && sum.storage().use_count() == 1;
 }
 
 }  // namespace
@@ -264,10 +294,40 @@ titan_status c_call_set_grad(titan_call* call, titan_string name, titan_tensor* 
     if (!call->backward) return fail(TITAN_WRONG_STATE, "call_set_grad: only in backward");
     CallArgument* argument = find_argument(call, view_of(name));
     if (!argument) return no_argument(call, "call_set_grad", view_of(name));
-    if (argument->grad.defined())
-      return fail(TITAN_WRONG_STATE, "call_set_grad: the gradient of '" + std::string(view_of(name)) + "' was set already",
-                  "add up the parts in the plugin and set the sum");
+    if (const titan_status status = no_gradient_yet(*argument, "call_set_grad")) return status;
     argument->grad = std::move(tensor);
+    return TITAN_OK;
+  });
+}
+
+titan_status c_call_grad_accumulator(titan_call* call, titan_string parameter, titan_tensor** borrowed) {
+  return slot([&]() -> titan_status {
+    CallArgument* argument = nullptr;
+    if (const titan_status status = parameter_of(call, "call_grad_accumulator", view_of(parameter), &argument))
+      return status;
+    if (!borrowed) return fail(TITAN_INVALID_ARGUMENT, "call_grad_accumulator: the result pointer is NULL");
+    const at::Tensor& sum = argument->parameter->tensor.grad();
+    *borrowed = nullptr;
+    if (!argument->needs_grad || !can_be_added_to(sum, argument->parameter->tensor)) return TITAN_OK;
+    argument->accumulator = sum;
+    if (call->context.find_nonfinite) argument->accumulator_was_finite = all_finite(sum);
+    *borrowed = call->arena.borrow(sum);
+    return TITAN_OK;
+  });
+}
+
+titan_status c_call_grad_accumulated(titan_call* call, titan_string parameter) {
+  return slot([&]() -> titan_status {
+    CallArgument* argument = nullptr;
+    if (const titan_status status = parameter_of(call, "call_grad_accumulated", view_of(parameter), &argument))
+      return status;
+    if (!argument->accumulator.defined())
+      return fail(TITAN_WRONG_STATE,
+                  "call_grad_accumulated: this call has no sum of gradients of '" + std::string(view_of(parameter)) +
+                      "' to add to",
+                  "add to what call_grad_accumulator gives in the same call; where that is NULL use call_set_grad");
+    argument->accumulated = true;
+    argument->accumulator.unsafeGetTensorImpl()->bump_version();
     return TITAN_OK;
   });
 }

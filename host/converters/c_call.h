@@ -23,7 +23,11 @@ struct CallArgument {
   bool differentiable = false;
   bool needs_grad = false;
   bool may_lack_grad = false;  ///< backward need not set it: no gradient means zero
-  at::Tensor grad = {};  ///< backward: what the plugin set
+  const model::Parameter* parameter = nullptr;  ///< null for inputs, "y" and buffers
+  at::Tensor grad = {};         ///< backward: what the plugin set
+  at::Tensor accumulator = {};  ///< backward: the sum that it was offered to add to
+  bool accumulator_was_finite = true;  ///< then; looked at only with context.find_nonfinite
+  bool accumulated = false;     ///< backward: it has added its gradient there and sets none
 };
 
 }  // namespace titan::converters
@@ -67,6 +71,8 @@ titan_status c_call_saved(titan_call*, uint64_t index, titan_tensor** borrowed);
 titan_status c_call_grad_output(titan_call*, titan_tensor** borrowed);
 titan_status c_call_needs_grad(titan_call*, titan_string name, int32_t* out);
 titan_status c_call_set_grad(titan_call*, titan_string name, titan_tensor* owned);
+titan_status c_call_grad_accumulator(titan_call*, titan_string parameter, titan_tensor** borrowed);
+titan_status c_call_grad_accumulated(titan_call*, titan_string parameter);
 titan_status c_call_metric(titan_call*, titan_string name, double value);
 
 }  // namespace titan::converters

@@ -85,6 +85,7 @@ titan_status c_record_freeze(titan_model*, uint64_t module, titan_string paramet
 titan_status c_record_tie(titan_model*, uint64_t module, titan_string parameter, uint64_t other,
                           titan_string other_parameter);
 titan_status c_record_keep(titan_model*, uint64_t module, titan_string reason);
+titan_status c_record_prediction(titan_model*, uint64_t module, const titan_prediction*);
 
 titan_status c_hook_info(titan_hook*, titan_hook_info* out);
 titan_status c_hook_count(titan_hook*, uint64_t* out);

@@ -75,6 +75,10 @@ titan_status c_create_info(titan_create* create, titan_create_info* out) {
   auto info = sized<titan_create_info>();
   info.instance = c_string(create->context->request.instance);
   info.device = &create->device;
+  const RunFacts& run = create->context->run;
+  info.tokens_per_call = run.tokens_per_call;
+  info.compute_dtype = to_dl_dtype(run.compute_type);
+  info.parameter_dtype = to_dl_dtype(run.parameter_type);
   return copy_out(info, out, "create_info");
 }
 

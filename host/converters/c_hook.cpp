@@ -41,6 +41,8 @@ titan_status c_hook_info(titan_hook* hook, titan_hook_info* out) {
     case HookReason::kStep: info.reason = TITAN_HOOK_STEP; break;
   }
   info.step = hook->context->step;
+  info.device = to_dl_device(hook->context->device);
+  info.stream = hook->context->stream;
   return copy_out(info, out, "hook_info");
 }
 

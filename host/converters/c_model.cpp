@@ -1,5 +1,7 @@
 #include <cmath>
 
+#include "base/numbers.h"
+#include "base/printable.h"
 #include "base/suggest.h"
 #include "converters/c_contexts.h"
 #include "converters/c_support.h"
@@ -8,6 +10,7 @@ namespace titan::converters {
 namespace {
 
 constexpr uint64_t kMostParts = 4096;
+constexpr size_t kLongestBasis = 200;  ///< bytes
 
 titan_status usable_model(const titan_model* model, const char* function) {
   if (ContextScope<titan_model>::alive(model)) return TITAN_OK;
@@ -247,6 +250,27 @@ titan_status c_record_tie(titan_model* model, uint64_t module, titan_string para
 titan_status c_record_keep(titan_model* model, uint64_t module, titan_string reason) {
   return record(model, "record_keep", module,
                 [&] { model->recorder->keep(module, std::string(view_of(reason))); });
+}
+
+titan_status c_record_prediction(titan_model* model, uint64_t module, const titan_prediction* prediction) {
+  if (const titan_status status = check_in(prediction, "titan_prediction")) return status;
+  if (!std::isfinite(prediction->speedup) || prediction->speedup <= 0)
+    return fail(TITAN_INVALID_ARGUMENT,
+                "record_prediction: the speedup is " + shortest_float(prediction->speedup) +
+                    ", it must be a finite number above 0",
+                "it is the time of the stock module over that of the changed one: 1.5 is faster, 0.5 slower");
+  if (prediction->tokens <= 0)
+    return fail(TITAN_INVALID_ARGUMENT,
+                "record_prediction: tokens is " + std::to_string(prediction->tokens) + ", it must be above 0",
+                "predict for titan_create_info.tokens_per_call, and not at all where that is 0");
+  const std::string basis = printable(view_of(prediction->basis), kLongestBasis + 1);
+  if (basis.empty() || basis.size() > kLongestBasis || basis.find('\n') != std::string::npos)
+    return fail(TITAN_INVALID_ARGUMENT,
+                "record_prediction: the basis is empty, has several lines or more than " + std::to_string(kLongestBasis) +
+                    " bytes",
+                "name in one line what the number rests on: \"modelled: H200, 790 TFLOP/s bf16\"");
+  return record(model, "record_prediction", module,
+                [&] { model->recorder->predict(module, {prediction->speedup, prediction->tokens, basis}); });
 }
 
 }  // namespace titan::converters

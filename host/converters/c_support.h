@@ -1,6 +1,7 @@
 /// Small things every slot of the host table needs: strings, sizes, errors across the boundary.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -28,20 +29,29 @@ inline titan_status fail(titan_status status, std::string_view message, std::str
   return plugins::set_host_error(status, c_string(message), c_string(hint));
 }
 
+/// Size of a struct in the level that it came with: the least that a plugin can give. Here are those
+/// that have grown since.
+template <class T>
+inline constexpr uint32_t kFirstSize = sizeof(T);
+template <>
+inline constexpr uint32_t kFirstSize<titan_create_info> = 32;
+template <>
+inline constexpr uint32_t kFirstSize<titan_hook_info> = 16;
+
 /// Copies the first min(host's size, plugin's size) bytes of `value` to `out`, keeping the size that
 /// the plugin wrote. Refuses sizes that no level of the contract has.
 template <class T>
 titan_status copy_out(const T& value, T* out, const char* name) {
   if (!out) return fail(TITAN_INVALID_ARGUMENT, std::string(name) + ": out is NULL");
   const uint32_t given = out->struct_size;
-  if (given < sizeof(T) || given > 65536 || given % 8 != 0)
+  if (given < kFirstSize<T> || given > 65536 || given % 8 != 0)
     return fail(TITAN_INVALID_ARGUMENT,
                 std::string(name) + ": struct_size is " + std::to_string(given) + ", at least " +
-                    std::to_string(sizeof(T)) + " is needed",
+                    std::to_string(kFirstSize<T>) + " is needed",
                 "initialise the struct with TITAN_SIZED(type)");
   T filled = value;
   filled.struct_size = given;
-  std::memcpy(out, &filled, sizeof(T));
+  std::memcpy(out, &filled, std::min<size_t>(given, sizeof(T)));
   return TITAN_OK;
 }
 

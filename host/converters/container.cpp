@@ -12,7 +12,7 @@ namespace titan::converters {
 
 ModelConvertersContainer::ModelConvertersContainer(
     const Registry& registry, const std::vector<config::ConverterRequest>& requests,
-    const DeviceFacts& device) {
+    const DeviceFacts& device, const RunFacts& run) {
   for (const config::ConverterRequest& request : requests) {
     const RegisteredConverter* entry = registry.find(request.converter);
     if (!entry) {
@@ -22,7 +22,7 @@ ModelConvertersContainer::ModelConvertersContainer(
                         did_you_mean(request.converter, names) +
                             "run `titan plugins list` to see what is found and why a file is refused");
     }
-    instances_.push_back({request, entry->factory({request, device}), {}});
+    instances_.push_back({request, entry->factory({request, device, run}), {}});
   }
 }
 
@@ -71,7 +71,7 @@ void ModelConvertersContainer::run_hook(model::Module& root, size_t index, HookR
                                         std::map<std::string, double>* metrics) {
   Instance& instance = instances_[index];
   const std::string prefix = instance.request.instance + "/";
-  HookContext context{reason, step, instance.request.instance, {}, metrics};
+  HookContext context{reason, step, instance.request.instance, {}, at::kCPU, metrics};
   // Stock tensors under their names; those this instance added under `<module>.<name>`; those of
   // other instances are none of its business.
   const auto add = [&](const std::string& fqn, const std::string& stored_as, const at::Tensor& tensor,
@@ -86,6 +86,7 @@ void ModelConvertersContainer::run_hook(model::Module& root, size_t index, HookR
   };
   for (const auto& named : model::named_parameters(root)) {
     const model::Parameter& parameter = *named.parameter;
+    context.device = parameter.tensor.device();
     add(named.fqn, parameter.stored_as, parameter.tensor, parameter.version, false);
     // Stock parameters in another layout are still there under their names. Slices are not: they
     // would be copies, and what a hook writes into those would be lost.

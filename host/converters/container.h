@@ -17,10 +17,10 @@ namespace titan::converters {
 class ModelConvertersContainer {
  public:
   /// Creates every instance. Unsupported devices and bad options are usage errors here, before any
-  /// weight exists.
+  /// weight exists. `run`: facts about the run for the converters.
   ModelConvertersContainer(const Registry& registry,
                            const std::vector<config::ConverterRequest>& requests,
-                           const DeviceFacts& device);
+                           const DeviceFacts& device, const RunFacts& run = {});
   ~ModelConvertersContainer();
 
   /// Record, check, apply. `root` is on the meta device.

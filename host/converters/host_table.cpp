@@ -94,6 +94,9 @@ const titan_host& host_table() {
     host.hook_find = Slot<c_hook_find>::call;
     host.hook_metric = Slot<c_hook_metric>::call;
     host.record_layout = Slot<c_record_layout>::call;
+    host.record_prediction = Slot<c_record_prediction>::call;
+    host.call_grad_accumulator = Slot<c_call_grad_accumulator>::call;
+    host.call_grad_accumulated = Slot<c_call_grad_accumulated>::call;
     return host;
   }();
   return table;

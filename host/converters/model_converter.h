@@ -14,6 +14,7 @@
 #include "config/option_schema.h"
 #include "converters/device_facts.h"
 #include "converters/record.h"
+#include "converters/run_facts.h"
 #include "converters/stock_model.h"
 
 namespace titan::converters {
@@ -22,6 +23,7 @@ namespace titan::converters {
 struct CreateContext {
   const config::ConverterRequest& request;
   const DeviceFacts& device;
+  const RunFacts& run;
 };
 
 /// Collects the records of one instance. Every function throws a usage error when the module was
@@ -46,6 +48,8 @@ class Recorder {
   void tie(size_t module, const std::string& parameter, size_t other,
            const std::string& other_parameter);
   void keep(size_t module, std::string reason);
+  /// How fast this instance's replacement or wrap of the module, recorded before, will be; once.
+  void predict(size_t module, Prediction prediction);
 
  private:
   Record& add(Record::Kind kind, size_t module);
@@ -78,7 +82,9 @@ struct HookContext {
   int64_t step;  ///< optimizer steps done so far
   std::string instance;
   std::vector<HookTensor> tensors;
+  at::Device device = at::kCPU;  ///< where the model's tensors are
   std::map<std::string, double>* metrics = nullptr;  ///< of this step; may be null
+  void* stream = nullptr;  ///< CUDA: the cudaStream_t of this run; null is the default stream
 };
 
 /// One applied converter. Life: construct → convert → after_init → post_optimizer_hook* → destroy.

@@ -3,6 +3,7 @@
 #include <c10/core/ScalarType.h>
 #include <c10/util/accumulate.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -138,13 +139,44 @@ void add_cost(const StockModel& stock, const Record& record, std::set<std::strin
   }
 }
 
+/// Forward and backward of a linear module, for one token; 0 for other kinds.
+int64_t own_linear_flops(const StockModule& module) {
+  int64_t flops = 0;
+  if (module.kind == "linear")
+    for (const StockParameter* parameter : own_parameters(module)) flops += 6 * c10::multiply_integers(parameter->shape);
+  return flops;
+}
+
 int64_t linear_flops(const StockModel& stock, const std::vector<bool>& marks) {
   int64_t flops = 0;
   for (size_t i = 0; i < stock.size(); ++i)
-    if (marks[i] && stock[i].kind == "linear")
-      for (const StockParameter* parameter : own_parameters(stock[i]))
-        flops += 6 * c10::multiply_integers(parameter->shape);
+    if (marks[i]) flops += own_linear_flops(stock[i]);
   return flops;
+}
+
+/// What the predictions of one instance come to. A linear module counts for itself, or else for the
+/// nearest module above it that has a prediction.
+PlannedSpeed planned_speed(const StockModel& stock, const std::vector<Record>& records, size_t instance) {
+  PlannedSpeed speed;
+  std::map<size_t, double> speedups;  // by module
+  for (const Record& record : records) {
+    if (record.instance != instance || !record.prediction) continue;
+    speedups[record.module] = record.prediction->speedup;
+    if (!speed.tokens) speed.tokens = record.prediction->tokens;
+    if (std::find(speed.bases.begin(), speed.bases.end(), record.prediction->basis) == speed.bases.end())
+      speed.bases.push_back(record.prediction->basis);
+  }
+  double changed = 0;  // with the stock model's time for one operation as unit
+  for (size_t i = 0; i < stock.size(); ++i) {
+    auto at = static_cast<int64_t>(i);
+    while (at >= 0 && !speedups.count(static_cast<size_t>(at))) at = stock[static_cast<size_t>(at)].parent;
+    if (at < 0) continue;
+    const int64_t flops = own_linear_flops(stock[i]);
+    speed.flops_per_token += flops;
+    changed += static_cast<double>(flops) / speedups.at(static_cast<size_t>(at));
+  }
+  if (changed > 0) speed.speedup = static_cast<double>(speed.flops_per_token) / changed;
+  return speed;
 }
 
 }  // namespace
@@ -172,12 +204,14 @@ Plan make_plan(const StockModel& stock, const ModelConvertersContainer& containe
   std::vector<std::set<std::string>> seen_by(plan.instances.size());
   for (const Record& record : records) {
     plan.modules[record.module].actions.push_back(
-        {record.instance, record.kind != Record::Kind::kKeep, action_text(stock, record)});
+        {record.instance, record.kind != Record::Kind::kKeep, action_text(stock, record), record.prediction});
     touched_kinds[record.instance].insert(stock[record.module].kind);
     recorded.emplace(record.instance, record.module);
     add_cost(stock, record, seen_by[record.instance], plan.totals[record.instance]);
     add_cost(stock, record, seen, plan.total);
   }
+
+  for (size_t i = 0; i < plan.instances.size(); ++i) plan.speeds.push_back(planned_speed(stock, records, i));
 
   const auto replaced = replaced_subtrees(stock, records);
   std::vector<bool> replaced_by_any(stock.size(), false);
@@ -196,7 +230,7 @@ Plan make_plan(const StockModel& stock, const ModelConvertersContainer& containe
       if (marks != replaced.end() && marks->second[i]) continue;  // part of what it replaced
       plan.modules[i].actions.push_back(
           {instance, false,
-           selection.chosen(i) ? "the converter leaves it" : selection.reason(i)});
+           selection.chosen(i) ? "the converter leaves it" : selection.reason(i), {}});
       ++plan.totals[instance].modules_kept;
       ++plan.total.modules_kept;
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct PlannedAction {
   size_t instance = 0;  ///< position in model.converters
   bool changes = false;
   std::string text;  ///< "replace", "wrap", "add parameter lora_a [8, 256]"; or why the module stays
+  std::optional<Prediction> prediction = {};  ///< what the converter expects of a replacement or wrap
 };
 
 struct PlannedModule {
@@ -39,11 +41,21 @@ struct PlanTotals {
   int64_t flops_in_replaced_linears = 0;
 };
 
+/// What one instance expects of all the modules that it predicted the speed of, taken together: each
+/// weighs as much as the linear modules in it (itself included) take FLOPs.
+struct PlannedSpeed {
+  double speedup = 0;          ///< 0: nothing was predicted, or nothing with a linear module in it
+  int64_t flops_per_token = 0; ///< of the linear modules that it is about
+  int64_t tokens = 0;          ///< in the call; the first prediction's
+  std::vector<std::string> bases;  ///< each once, in order
+};
+
 struct Plan {
   std::vector<std::string> instances;   ///< names in this run
   std::vector<std::string> converters;  ///< converter of each instance
   std::vector<PlannedModule> modules;   ///< in registration order
   std::vector<PlanTotals> totals;       ///< one for each instance
+  std::vector<PlannedSpeed> speeds;     ///< one for each instance
   PlanTotals total;                     ///< of all together; a value counts once
   int64_t stock_parameters = 0;         ///< tied ones once
 };

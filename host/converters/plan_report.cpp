@@ -53,13 +53,17 @@ std::string ranges(const std::vector<int64_t>& numbers) {
   return text;
 }
 
+/// "1.54x"
+std::string times_text(double speedup) { return fixed_point(speedup, 2) + "x"; }
+
 std::string actions_text(const Plan& plan, const PlannedModule& module) {
   std::string text;
   for (size_t instance = 0; instance < plan.instances.size(); ++instance) {
     std::string own;
     for (const PlannedAction& action : module.actions)
       if (action.instance == instance)
-        own += (own.empty() ? "" : ", ") + (action.changes ? action.text : "stays (" + action.text + ")");
+        own += (own.empty() ? "" : ", ") + (action.changes ? action.text : "stays (" + action.text + ")") +
+               (action.prediction ? " (" + times_text(action.prediction->speedup) + ")" : "");
     if (!own.empty()) text += (text.empty() ? "" : "; ") + plan.instances[instance] + ": " + own;
   }
   return text;
@@ -115,6 +119,23 @@ std::string totals_text(const PlanTotals& totals, int64_t stock_flops) {
   return text;
 }
 
+/// "; predicted 1.54x for the linears in what it changes, at 16,384 tokens (modelled: ...)"
+std::string speed_text(const PlannedSpeed& speed) {
+  if (speed.speedup <= 0) return "";
+  std::string bases;
+  for (const std::string& basis : speed.bases) bases += (bases.empty() ? "" : "; ") + basis;
+  return "; predicted " + times_text(speed.speedup) + " for its linears together, weighted by FLOPs, at " +
+         with_commas(speed.tokens) + " tokens a call (" + bases + ")";
+}
+
+PlanJson speed_json(const PlannedSpeed& speed) {
+  if (speed.speedup <= 0) return nullptr;
+  return {{"speedup", speed.speedup},
+          {"tokens", speed.tokens},
+          {"flops_per_token", speed.flops_per_token},
+          {"bases", speed.bases}};
+}
+
 PlanJson totals_json(const PlanTotals& totals) {
   return {{"modules_replaced", totals.modules_replaced},
           {"modules_wrapped", totals.modules_wrapped},
@@ -162,7 +183,7 @@ std::string plan_text(const Plan& plan, const PlanHeader& header) {
   for (size_t i = 0; i < plan.instances.size(); ++i) {
     text += plan.instances[i];
     if (plan.converters[i] != plan.instances[i]) text += " (" + plan.converters[i] + ")";
-    text += ": " + totals_text(plan.totals[i], header.stock_flops_per_token) + "\n";
+    text += ": " + totals_text(plan.totals[i], header.stock_flops_per_token) + speed_text(plan.speeds[i]) + "\n";
   }
   const PlanTotals& total = plan.total;
   text += "memory  " +
@@ -190,14 +211,18 @@ std::string plan_json(const Plan& plan, const PlanHeader& header) {
   for (size_t i = 0; i < plan.instances.size(); ++i)
     root["converters"].push_back({{"instance", plan.instances[i]},
                                   {"converter", plan.converters[i]},
-                                  {"totals", totals_json(plan.totals[i])}});
+                                  {"totals", totals_json(plan.totals[i])},
+                                  {"prediction", speed_json(plan.speeds[i])}});
   PlanJson& modules = root["modules"] = PlanJson::array();
   for (const PlannedModule& module : plan.modules) {
     PlanJson changes = PlanJson::array(), stays = PlanJson::array();
-    for (const PlannedAction& action : module.actions)
-      (action.changes ? changes : stays)
-          .push_back({{"instance", plan.instances[action.instance]},
-                      {action.changes ? "action" : "reason", action.text}});
+    for (const PlannedAction& action : module.actions) {
+      PlanJson made = {{"instance", plan.instances[action.instance]},
+                       {action.changes ? "action" : "reason", action.text}};
+      if (const auto& given = action.prediction)
+        made["prediction"] = {{"speedup", given->speedup}, {"tokens", given->tokens}, {"basis", given->basis}};
+      (action.changes ? changes : stays).push_back(std::move(made));
+    }
     modules.push_back({{"fqn", module.fqn},
                        {"kind", module.kind},
                        {"own_parameters", module.own_parameters},

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "converters/c_call.h"
 #include "converters/output_shape.h"
+#include "converters/plugin_result.h"
 #include "model/kinds.h"
 #include "model/mixed_precision.h"
 
@@ -17,10 +18,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-[[noreturn]] void blame(const BoundImpl& bound, const std::string& what, const std::string& hint) {
-  throw plugin_error(what + " in module '" + bound.fqn + "'", bound.origin.text(), hint);
-}
 
 /// The arguments of a call in a fixed order: inputs, (the module's output), parameters, buffers.
 /// Inputs come in the compute type (the module tree saw to that); parameters are brought to it here.
@@ -32,50 +29,16 @@ std::vector<CallArgument> make_arguments(const BoundImpl& bound, const model::Ca
     if (i < inputs.size() && inputs[i].defined())
       arguments.push_back({bound.inputs[i].first, inputs[i], 0, true});
   if (output) arguments.push_back({"y", *output, 0, true});
-  for (const auto& [name, parameter] : bound.parameters)
+  for (const auto& [name, parameter] : bound.parameters) {
     arguments.push_back(
         {name, model::compute_value(context, bound.kind, *parameter), parameter->version, true});
+    arguments.back().parameter = parameter.get();
+  }
   for (const auto& [name, buffer] : bound.buffers)
     arguments.push_back({name, buffer->tensor, 0, false});
   for (CallArgument& argument : arguments)
     argument.needs_grad = argument.differentiable && argument.tensor.requires_grad();
   return arguments;
-}
-
-bool all_finite(const at::Tensor& tensor) {
-  const c10::NoGradGuard no_grad;
-  return !tensor.defined() || !at::isFloatingType(tensor.scalar_type()) || tensor.element_size() < 2 ||
-         at::isfinite(tensor).all().item<bool>();
-}
-
-bool arguments_finite(const titan_call& call) {
-  return std::all_of(call.arguments.begin(), call.arguments.end(),
-                     [](const CallArgument& argument) { return all_finite(argument.tensor); });
-}
-
-/// What forward returned must be what the kind promises; anything else is caught here, by name.
-void check_output(titan_call& call, const ExpectedTensor& expected) {
-  const BoundImpl& bound = *call.bound;
-  const std::string name = "'" + std::string(call.output_name) + "'";
-  if (!call.output.defined())
-    blame(bound, "forward returned without setting " + name, "call_set must be called in forward");
-  if (call.output.sizes() != at::IntArrayRef(expected.shape))
-    blame(bound, "forward set " + name + " with shape " + shape_text(call.output.sizes()) +
-                     ", expected " + shape_text(expected.shape),
-          "the plugin must keep the shape that the module's kind promises");
-  if (call.output.scalar_type() != expected.dtype)
-    blame(bound, std::string("forward set ") + name + " with type " + c10::toString(call.output.scalar_type()) +
-                     ", expected " + c10::toString(expected.dtype),
-          "the output has the compute type of the inputs");
-  if (call.output.device() != expected.device)
-    blame(bound, "forward set " + name + " on " + call.output.device().str() + ", expected " +
-                     expected.device.str(),
-          "make outputs on the device of the inputs");
-  if (call.context.find_nonfinite && !all_finite(call.output) && arguments_finite(call))
-    blame(bound, "forward set " + name + " that is not finite, although everything it was given is",
-          "leave the plugin out, or report this to its author");
-  // What comes after may rely on it; strides of 0 for one are legal and no kernel takes them.
-  call.output = call.output.contiguous();
 }
 
 struct ForwardRequest {
@@ -105,15 +68,19 @@ at::Tensor run_request(const ForwardRequest& request, at::TensorList tensors, bo
 
 /// A plugin's forward and backward as one node of the autograd graph.
 struct PluginFunction : torch::autograd::Function<PluginFunction> {
+  /// `sources` is what gradients go to, `values` what the plugin gets: the same tensors, but for
+  /// parameters that it gets in a narrower type. Why the parameter and not that copy: behind the copy
+  /// its gradient would be rounded to the copy's type.
   /// Why a TensorList: it is the only list in which autograd looks for tensors; those of a
   /// std::vector would be missed without a word.
-  static at::Tensor forward(AutogradContext* context, at::TensorList tensors,
+  static at::Tensor forward(AutogradContext* context, at::TensorList sources, const variable_list* values,
                             const std::shared_ptr<ForwardRequest>& request) {
     std::vector<at::Tensor> saved;
-    at::Tensor output = run_request(*request, tensors, true, &saved);
+    at::Tensor output = run_request(*request, *values, true, &saved);
     // An output that is an input would make autograd treat it as changed in place.
-    for (const at::Tensor& tensor : tensors)
-      if (output.is_same(tensor)) output = output.alias();
+    for (const at::TensorList tensors : {sources, at::TensorList(*values)})
+      for (const at::Tensor& tensor : tensors)
+        if (output.is_same(tensor)) output = output.alias();
     context->save_for_backward(std::move(saved));
     context->saved_data["request"] = c10::IValue::make_capsule(
         c10::make_intrusive<Holder>(request));
@@ -149,18 +116,8 @@ struct PluginFunction : torch::autograd::Function<PluginFunction> {
       call.arguments[first + request.bound->parameters.size() + i].tensor = request.bound->buffers[i].second->tensor;
     run_backward(call);
     variable_list result;
-    for (size_t i = 0; i < call.arguments.size(); ++i) {
-      const CallArgument& argument = call.arguments[i];
-      if (argument.needs_grad && (argument.grad.defined() || !argument.may_lack_grad))
-        check_grad(*request.bound, request, i, argument.grad);
-      if (request.context.find_nonfinite && !all_finite(argument.grad) && all_finite(call.grad_output) &&
-          std::all_of(call.saved.begin(), call.saved.end(), all_finite))
-        blame(*request.bound, "backward set a gradient for '" + std::string(argument.name) +
-                                  "' that is not finite, although everything it was given is",
-              "leave the plugin out, or report this to its author");
-      result.push_back(argument.needs_grad && argument.grad.defined() ? argument.grad.contiguous() : at::Tensor());
-    }
-    result.emplace_back();  // the request itself takes no gradient
+    for (size_t i = 0; i < call.arguments.size(); ++i) result.push_back(take_gradient(call, i, request.facts[i]));
+    result.resize(result.size() + 2);  // the values and the request take no gradient
     return result;
   }
 
@@ -169,25 +126,6 @@ struct PluginFunction : torch::autograd::Function<PluginFunction> {
     explicit Holder(std::shared_ptr<ForwardRequest> request) : request(std::move(request)) {}
     std::shared_ptr<ForwardRequest> request;
   };
-
-  static void check_grad(const BoundImpl& bound, const ForwardRequest& request, size_t index,
-                         const at::Tensor& grad) {
-    const CallArgument& argument = request.arguments[index];
-    const std::string name = "'" + std::string(argument.name) + "'";
-    if (!grad.defined())
-      blame(bound, "backward set no gradient for " + name,
-            "set one for every argument for which call_needs_grad says yes");
-    const ExpectedTensor& expected = request.facts[index];
-    if (grad.sizes() != at::IntArrayRef(expected.shape))
-      blame(bound, "backward set a gradient of shape " + shape_text(grad.sizes()) + " for " + name +
-                       " of shape " + shape_text(expected.shape),
-            "a gradient has the shape of its argument");
-    if (grad.scalar_type() != expected.dtype || grad.device() != expected.device)
-      blame(bound, std::string("backward set a gradient of type ") + c10::toString(grad.scalar_type()) + " on " +
-                       grad.device().str() + " for " + name + ", expected " +
-                       c10::toString(expected.dtype) + " on " + expected.device.str(),
-            "a gradient has the type and device of its argument");
-  }
 };
 
 /// Runs an impl on its arguments, with the plugin's gradients or torch's.
@@ -199,13 +137,14 @@ at::Tensor run_impl(std::shared_ptr<const BoundImpl> bound, const model::CallCon
   request->context = context;
   request->output_name = output_name;
   request->expected = std::move(expected);
-  variable_list tensors;
+  variable_list tensors, sources;
   bool needs_grad = false;
   const bool own_backward = !(request->bound->impl->flags & TITAN_IMPL_TORCH_AUTOGRAD);
   for (CallArgument& argument : arguments) {
     // Kernels of a plugin want plain memory. Buffers stay as they are: the plugin writes into them.
     if (own_backward && argument.differentiable) argument.tensor = argument.tensor.contiguous();
     tensors.push_back(argument.tensor);
+    sources.push_back(argument.parameter ? argument.parameter->tensor : argument.tensor);
     request->facts.push_back(facts_of(argument.tensor));
     needs_grad = needs_grad || argument.needs_grad;
     argument.tensor.reset();  // the request outlives the call; it must not hold activations
@@ -224,7 +163,7 @@ at::Tensor run_impl(std::shared_ptr<const BoundImpl> bound, const model::CallCon
     const c10::NoGradGuard no_grad;
     return run_request(*request, tensors, false, nullptr);
   }
-  at::Tensor output = PluginFunction::apply(at::TensorList(tensors), request);
+  at::Tensor output = PluginFunction::apply(at::TensorList(sources), &tensors, request);
   if (!output.requires_grad()) throw internal_error("a plugin's output lost its gradient", request->bound->fqn);
   return output;
 }

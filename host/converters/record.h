@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,13 @@ class Bindable {
   virtual void bind(model::Module& module, const std::string& instance) = 0;
 };
 
+/// How much faster a converter expects a module that it replaces or wraps to be.
+struct Prediction {
+  double speedup = 1;   ///< time of the stock module's forward and backward over the new one's
+  int64_t tokens = 0;   ///< in the call that it was computed for
+  std::string basis;    ///< what the number rests on: "modelled: H200, 790 TFLOP/s bf16"
+};
+
 /// One recorded change of one module by one instance.
 struct Record {
   enum class Kind { kReplace, kWrap, kObserve, kParameter, kBuffer, kLayout, kFreeze, kTie, kKeep };
@@ -60,6 +68,7 @@ struct Record {
   size_t other_module = 0;     ///< kTie
   std::string other_parameter;  ///< kTie
   std::string reason;          ///< kKeep
+  std::optional<Prediction> prediction;  ///< kReplace, kWrap
 };
 
 /// "replace", "wrap", ...

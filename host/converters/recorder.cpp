@@ -174,4 +174,21 @@ void Recorder::keep(size_t module, std::string reason) {
   add(Record::Kind::kKeep, module).reason = std::move(reason);
 }
 
+void Recorder::predict(size_t module, Prediction prediction) {
+  require_selected(Record::Kind::kReplace, module);
+  Record* changed = nullptr;
+  for (Record& record : records_)
+    if (record.instance == instance_index_ && record.module == module &&
+        (record.kind == Record::Kind::kReplace || record.kind == Record::Kind::kWrap)) {
+      if (record.prediction)
+        throw usage_error("the speed of '" + model_[module].fqn + "' is predicted twice", where_of(instance_, model_[module]),
+                          "predict once, for all that the converter does to the module");
+      if (!changed) changed = &record;
+    }
+  if (!changed)
+    throw usage_error("the speed of '" + model_[module].fqn + "' is predicted, but the converter neither replaces nor wraps it",
+                      where_of(instance_, model_[module]), "record the replacement or wrap first");
+  changed->prediction = std::move(prediction);
+}
+
 }  // namespace titan::converters

@@ -106,7 +106,8 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
   args_ = resolve_model_args(spec, config);
 
   converters_ = std::make_unique<converters::ModelConvertersContainer>(registry, options_.converters,
-                                                                       options_.device.facts);
+                                                                       options_.device.facts,
+                                                                       run_facts(config.training));
   loader_ = data::make_loader(dataset_options(options_, args_.vocab_size));
   if (config.validation.enable)
     validator_ = std::make_unique<Validator>(config, args_.vocab_size, options_.data_dir);

@@ -2,7 +2,8 @@
 #
 # Builds NAME.so the way the contract asks: hidden symbols, one exported function, no LibTorch among
 # its needs, no executable stack. METADATA is checked and turned into the header <titan_note.h>, which
-# the source that defines register_converters includes in place of TITAN_NOTE("...").
+# the source that defines register_converters includes in place of TITAN_NOTE("..."). Its "api_built" is the
+# API level that the sources are compiled for (TITAN_API_VERSION).
 # TORCH_EXACT (tier exact) gives all headers of LibTorch and writes into the note which build they are
 # of ("torch_build"): only a titan on that very build loads the plugin.
 # TORCH_STABLE adds the include folder of torch's stable headers (tier stable): Torch_INCLUDE or the
@@ -52,6 +53,12 @@ function(titan_add_plugin name)
     add_custom_command(OUTPUT ${_header}
       COMMAND ${CMAKE_COMMAND} -DJSON=${_json} -DHEADER=${_header} "-DTORCH_BUILD=${_torch_build}" -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/TitanMakeNote.cmake
       DEPENDS ${_json} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/TitanMakeNote.cmake VERBATIM)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${_json})
+    file(READ ${_json} _text)
+    string(JSON _level ERROR_VARIABLE _error GET "${_text}" api_built)  # TitanMakeNote says what is wrong with it
+    if(NOT _error)
+      target_compile_definitions(${name} PRIVATE TITAN_API_VERSION=${_level})
+    endif()
     target_sources(${name} PRIVATE ${_header})
     target_include_directories(${name} PRIVATE ${_dir})
   endif()

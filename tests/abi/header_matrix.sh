@@ -1,6 +1,6 @@
 #!/bin/sh
 # header_matrix.sh SDK_INCLUDE TORCH_INCLUDE COMPILER: compiles every SDK header alone and twice with
-# one compiler, in every language standard it promises, and checks that wrong API levels are refused.
+# one compiler, in every language standard and at every API level it promises, and checks that wrong API levels are refused.
 set -eu
 include=$1 torch=$2 compiler=$3
 work=$(mktemp -d)
@@ -24,22 +24,25 @@ expect_good() {
   count=$((count + 1))
 }
 
-for header in $(cd "$include" && find titan -name '*.h' | sort); do
-  # The declaration: ISO C forbids a file without any, which version.h alone would be.
-  printf '#include <%s>\n#include <%s>\nint declared;\n' "$header" "$header" >"$work/unit"
-  for standard in c99 c11 c17; do expect_good $standard c; done
-  for standard in c++17 c++20; do expect_good $standard c++; done
-done
-for header in $(cd "$include" && find titan -name '*.hpp' | sort); do
-  printf '#include <%s>\n#include <%s>\n' "$header" "$header" >"$work/unit"
-  # Tier exact is LibTorch's own headers, which refuse a target version.
-  case $header in
-    */torch_exact.hpp) target="" ;;
-    *) target=-DTORCH_TARGET_VERSION=0x020a000000000000 ;;
-  esac
-  for standard in c++17 c++20; do
-    # shellcheck disable=SC2086
-    expect_good $standard c++ $target
+for level in 1 2; do
+  at="-DTITAN_API_VERSION=$level"
+  for header in $(cd "$include" && find titan -name '*.h' | sort); do
+    # The declaration: ISO C forbids a file without any, which version.h alone would be.
+    printf '#include <%s>\n#include <%s>\nint declared;\n' "$header" "$header" >"$work/unit"
+    for standard in c99 c11 c17; do expect_good $standard c "$at"; done
+    for standard in c++17 c++20; do expect_good $standard c++ "$at"; done
+  done
+  for header in $(cd "$include" && find titan -name '*.hpp' | sort); do
+    printf '#include <%s>\n#include <%s>\n' "$header" "$header" >"$work/unit"
+    # Tier exact is LibTorch's own headers, which refuse a target version.
+    case $header in
+      */torch_exact.hpp) target="" ;;
+      *) target=-DTORCH_TARGET_VERSION=0x020a000000000000 ;;
+    esac
+    for standard in c++17 c++20; do
+      # shellcheck disable=SC2086
+      expect_good $standard c++ "$at" $target
+    done
   done
 done
 
@@ -53,8 +56,8 @@ for standard in c++17 c++20; do expect_good $standard c++ -DTORCH_TARGET_VERSION
 
 # A level that these headers do not describe must not compile; the one they do must.
 echo '#include <titan/titan_sdk.h>' >"$work/unit"
-expect_good c11 c -DTITAN_API_VERSION=1
-for level in 0 2 99; do
+for level in 1 2; do expect_good c11 c -DTITAN_API_VERSION=$level; done
+for level in 0 3 99; do
   if try c11 c -DTITAN_API_VERSION=$level; then
     echo "FAILED: TITAN_API_VERSION=$level was accepted"
     exit 1

@@ -1,6 +1,6 @@
-/* The layout of every struct that crosses the boundary and the value of every constant, frozen at
- * API level 1. Compiled as C and as C++. A failing line means that plugins already built would break:
- * append fields instead (rule T-9) and add lines here; never change one. */
+/* The layout of every struct that crosses the boundary and the value of every constant, frozen per API
+ * level: TITAN_API_VERSION says which one is compiled, as C and as C++. A failing line means that plugins
+ * already built would break: append fields instead (rule T-9) and add lines here; never change one. */
 #include <stddef.h>
 #include <titan/ext/torch_tensor.h>
 #include <titan/titan_sdk.h>
@@ -91,6 +91,15 @@ FIELD(titan_layout, name, 8, 16);
 FIELD(titan_layout, parts, 24, 8);
 FIELD(titan_layout, part_count, 32, 8);
 
+#if TITAN_API_VERSION >= 2
+SIZE(titan_prediction, 40);
+FIELD(titan_prediction, struct_size, 0, 4);
+FIELD(titan_prediction, flags, 4, 4);
+FIELD(titan_prediction, speedup, 8, 8);
+FIELD(titan_prediction, tokens, 16, 8);
+FIELD(titan_prediction, basis, 24, 16);
+#endif
+
 SIZE(titan_tensor_spec, 48);
 FIELD(titan_tensor_spec, struct_size, 0, 4);
 FIELD(titan_tensor_spec, flags, 4, 4);
@@ -134,16 +143,25 @@ FIELD(titan_device_info, memory_bytes, 32, 8);
 FIELD(titan_device_info, driver_version, 40, 4);
 FIELD(titan_device_info, cublaslt_version, 44, 4);
 
-SIZE(titan_create_info, 32);
+SIZE(titan_create_info, TITAN_API_VERSION >= 2 ? 48 : 32);
 FIELD(titan_create_info, struct_size, 0, 4);
 FIELD(titan_create_info, flags, 4, 4);
 FIELD(titan_create_info, instance, 8, 16);
 FIELD(titan_create_info, device, 24, 8);
+#if TITAN_API_VERSION >= 2
+FIELD(titan_create_info, tokens_per_call, 32, 8);
+FIELD(titan_create_info, compute_dtype, 40, 4);
+FIELD(titan_create_info, parameter_dtype, 44, 4);
+#endif
 
-SIZE(titan_hook_info, 16);
+SIZE(titan_hook_info, TITAN_API_VERSION >= 2 ? 32 : 16);
 FIELD(titan_hook_info, struct_size, 0, 4);
 FIELD(titan_hook_info, reason, 4, 4);
 FIELD(titan_hook_info, step, 8, 8);
+#if TITAN_API_VERSION >= 2
+FIELD(titan_hook_info, device, 16, 8);
+FIELD(titan_hook_info, stream, 24, 8);
+#endif
 
 SIZE(titan_hook_tensor, 56);
 FIELD(titan_hook_tensor, struct_size, 0, 4);
@@ -165,7 +183,7 @@ FIELD(titan_converter, after_init, 40, 8);
 FIELD(titan_converter, post_optimizer_hook, 48, 8);
 FIELD(titan_converter, destroy, 56, 8);
 
-SIZE(titan_host, 360);
+SIZE(titan_host, TITAN_API_VERSION >= 2 ? 384 : 360);
 FIELD(titan_host, struct_size, 0, 4);
 FIELD(titan_host, api_level, 4, 4);
 FIELD(titan_host, set_error, 8, 8);
@@ -212,6 +230,11 @@ FIELD(titan_host, hook_tensor, 328, 8);
 FIELD(titan_host, hook_find, 336, 8);
 FIELD(titan_host, hook_metric, 344, 8);
 FIELD(titan_host, record_layout, 352, 8);
+#if TITAN_API_VERSION >= 2
+FIELD(titan_host, record_prediction, 360, 8);
+FIELD(titan_host, call_grad_accumulator, 368, 8);
+FIELD(titan_host, call_grad_accumulated, 376, 8);
+#endif
 
 SIZE(titan_torch_tensor, 24);
 FIELD(titan_torch_tensor, struct_size, 0, 4);

@@ -1,2 +1,2 @@
-/// The same layout as a C++ compiler sees it.
+/// The same layout as a C++ compiler sees it, in the newest level.
 #include "layout.c"

@@ -1,5 +1,5 @@
 /// The type of every field of every struct that crosses, signatures of functions included, frozen
-/// at API level 1: sizes alone would not notice a changed callback.
+/// per API level: sizes alone would not notice a changed callback.
 #include <titan/ext/torch_tensor.h>
 #include <titan/titan_sdk.h>
 
@@ -60,6 +60,12 @@ TYPE(titan_init_rule, a, double);
 TYPE(titan_init_rule, b, double);
 TYPE(titan_init_rule, source, titan_string);
 
+TYPE(titan_prediction, struct_size, uint32_t);
+TYPE(titan_prediction, flags, uint32_t);
+TYPE(titan_prediction, speedup, double);
+TYPE(titan_prediction, tokens, int64_t);
+TYPE(titan_prediction, basis, titan_string);
+
 TYPE(titan_tensor_spec, struct_size, uint32_t);
 TYPE(titan_tensor_spec, flags, uint32_t);
 TYPE(titan_tensor_spec, name, titan_string);
@@ -102,10 +108,15 @@ TYPE(titan_create_info, struct_size, uint32_t);
 TYPE(titan_create_info, flags, uint32_t);
 TYPE(titan_create_info, instance, titan_string);
 TYPE(titan_create_info, device, const titan_device_info *);
+TYPE(titan_create_info, tokens_per_call, int64_t);
+TYPE(titan_create_info, compute_dtype, titan_dl_dtype);
+TYPE(titan_create_info, parameter_dtype, titan_dl_dtype);
 
 TYPE(titan_hook_info, struct_size, uint32_t);
 TYPE(titan_hook_info, reason, int32_t);
 TYPE(titan_hook_info, step, int64_t);
+TYPE(titan_hook_info, device, titan_dl_device);
+TYPE(titan_hook_info, stream, void *);
 
 TYPE(titan_hook_tensor, struct_size, uint32_t);
 TYPE(titan_hook_tensor, flags, uint32_t);
@@ -200,6 +211,11 @@ TYPE(titan_host, hook_find,
 TYPE(titan_host, hook_metric, titan_status (*)(titan_hook *, titan_string name, double value));
 TYPE(titan_host, record_layout,
      titan_status (*)(titan_model *, uint64_t module, const titan_layout *layout));
+TYPE(titan_host, record_prediction,
+     titan_status (*)(titan_model *, uint64_t module, const titan_prediction *prediction));
+TYPE(titan_host, call_grad_accumulator,
+     titan_status (*)(titan_call *, titan_string parameter, titan_tensor **borrowed));
+TYPE(titan_host, call_grad_accumulated, titan_status (*)(titan_call *, titan_string parameter));
 
 TYPE(titan_torch_tensor, struct_size, uint32_t);
 TYPE(titan_torch_tensor, reserved, uint32_t);

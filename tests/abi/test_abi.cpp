@@ -35,4 +35,22 @@ TEST(Abi, HostKnowsTheFirstSizeOfAConverter) {
   EXPECT_EQ(titan::plugins::kConverterV1Size, 64u);
 }
 
+/// A table that ends after record_layout, as one of level 1 does.
+TEST(Abi, HostHasSaysWhetherATableReachesAFunction) {
+  titan_host table = TITAN_SIZED(titan_host);
+  titan::sdk::host_pointer() = &table;
+  EXPECT_TRUE(titan::sdk::host_has(&titan_host::set_error));
+  EXPECT_TRUE(titan::sdk::host_has(&titan_host::call_grad_accumulated));
+  table.struct_size = offsetof(titan_host, record_prediction);
+  EXPECT_TRUE(titan::sdk::host_has(&titan_host::record_layout));
+  EXPECT_FALSE(titan::sdk::host_has(&titan_host::record_prediction));
+  // Half of a function is none.
+  table.struct_size += sizeof(void*) / 2;
+  EXPECT_FALSE(titan::sdk::host_has(&titan_host::record_prediction));
+  table.struct_size += sizeof(void*) / 2;
+  EXPECT_TRUE(titan::sdk::host_has(&titan_host::record_prediction));
+  EXPECT_FALSE(titan::sdk::host_has(&titan_host::call_grad_accumulator));
+  titan::sdk::host_pointer() = nullptr;
+}
+
 }  // namespace

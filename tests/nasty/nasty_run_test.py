@@ -26,7 +26,7 @@ BUILT = {
     "mangled_note": (REFUSED, "note", "register_converters with a C++ name", "T-1"),
     "mangled_hidden": (REFUSED, "note", "exports no register_converters", "T-1"),
     "entry_name": (REFUSED, "note", "exports no register_converters", "T-1"),
-    "note_too_new": (REFUSED, "note", "needs titan API level 4294967295, this titan has level 1", "T-11"),
+    "note_too_new": (REFUSED, "note", "needs titan API level 4294967295, this titan has level 2", "T-11"),
     "note_keys": (REFUSED, "note", "occurs twice", "T-17"),
     "note_deep": (REFUSED, "note", "nested more than 16 levels", "T-17"),
     "note_json": (REFUSED, "note", "not valid JSON", "T-17"),

@@ -97,7 +97,7 @@ std::map<std::string, Expected> fill_folder(const TempFolder& folder) {
            {"cpp_torch_note", "says tier stable but needs the C++ symbol _ZNK2at6Tensor5numelEv"},
            {"shim", "says tier none but needs aoti_torch_get_dim"},
            {"note_exact", "was built for LibTorch 9.9.9 cuda99.0 0123456789ab exactly, this titan runs on"},
-           {"note_too_new", "needs titan API level 4294967295, this titan has level 1"},
+           {"note_too_new", "needs titan API level 4294967295, this titan has level 2"},
            {"note_keys", "the key \"converters\" occurs twice"},
            {"note_deep", "nested more than 16 levels"},
            {"note_json", "not valid JSON"},
@@ -175,7 +175,7 @@ TEST(NastyFiles, RefusedFileIsNamedWhenItsConverterIsRequested) {
     EXPECT_NE(std::string(error.what())
                   .find("is in " + (folder / "note_too_new.so").string() +
                         ", which was refused: it needs titan API level 4294967295, this "
-                        "titan has level 1 [T-11]"),
+                        "titan has level 2 [T-11]"),
               std::string::npos)
         << error.what();
     EXPECT_NE(error.hint().find("https://nasty.example"), std::string::npos);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "model/mixed_precision.h"
 #include "model/module.h"
 
 namespace titan::test {
@@ -21,8 +22,8 @@ class TinyLinear final : public model::Module {
   }
 
  protected:
-  at::Tensor forward(const model::CallContext&, const model::Inputs& inputs) override {
-    return at::matmul(inputs[0], parameter("weight").tensor.t());
+  at::Tensor forward(const model::CallContext& context, const model::Inputs& inputs) override {
+    return at::matmul(inputs[0], model::compute_value(context, kind(), parameter("weight")).t());
   }
 };
 

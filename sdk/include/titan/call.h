@@ -13,7 +13,7 @@ TITAN_BEGIN_C
  * inputs and "y" only if they were saved. Nothing else may be kept between calls.
  * Why so: what autograd does not know of would stay in memory, or be freed under the plugin.
  *
- * Arguments are READ-ONLY but for buffers: the memory of x is shared with other modules, that of a
+ * Arguments are READ-ONLY but for buffers (and what call_grad_accumulator gives): the memory of x is shared with other modules, that of a
  * parameter with the optimizer. In the first step the host checks and names who wrote. To an impl
  * with a `backward` of its own, tensors come contiguous; to torch's autograd as they are. */
 typedef struct titan_call titan_call;
@@ -28,7 +28,9 @@ typedef struct titan_call_info {
   /* Inputs and parameters are in this type already, and the output must be. Under mixed precision
    * it is the narrower type for linear, attention and feed_forward, though the parameters are kept
    * (and hooks see them) in float32: gradients that backward sets in the compute type are added up
-   * in float32 by the host. The other kinds sit on the residual stream and stay in float32. */
+   * in float32 by the host. From level 2 on (titan_host.api_level) backward may set the gradient of a
+   * parameter in the parameter's own type instead, and nothing of it is rounded.
+   * The other kinds sit on the residual stream and stay in float32. */
   titan_dl_dtype compute_dtype;
   void *stream; /* CUDA: the cudaStream_t to launch on; NULL on the CPU */
 } titan_call_info;
@@ -45,8 +47,9 @@ typedef struct titan_call_info {
  *
  * Gradients come in one of two ways:
  *  - your own: give `backward`. forward runs with gradients off; what backward needs goes through
- *    call_save. backward sets a gradient for each argument for which call_needs_grad says yes; a
- *    wrap may leave out those of arguments that its result does not depend on.
+ *    call_save. backward sets a gradient for each argument for which call_needs_grad says yes, or
+ *    adds that of a parameter to the sum itself (call_grad_accumulator); a wrap may leave out those
+ *    of arguments that its result does not depend on.
  *  - torch's: set TITAN_IMPL_TORCH_AUTOGRAD and leave `backward` NULL. forward runs with gradients
  *    on and must use operators that record them (tier "stable" or "exact").
  * Why the choice is declared: an output without a graph where one is due loses gradients in

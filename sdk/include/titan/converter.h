@@ -25,6 +25,12 @@ typedef struct titan_create_info {
   uint32_t flags; /* 0 */
   titan_string instance; /* the name this instance has in the config: "float8", "f8_mlp" */
   const titan_device_info *device; /* lives until create() returns */
+#if TITAN_API_VERSION >= 2
+  /* Zero where the host does not know, as one of level 1 does not. */
+  int64_t tokens_per_call; /* of one forward call of the model: training.local_batch_size * seq_len */
+  titan_dl_dtype compute_dtype;   /* what linears compute in: titan_call_info.compute_dtype of theirs */
+  titan_dl_dtype parameter_dtype; /* what the model's parameters are kept in */
+#endif
 } titan_create_info;
 
 /* The context of after_init() and post_optimizer_hook(): parameters and buffers with values, the
@@ -35,6 +41,10 @@ typedef struct titan_hook_info {
   uint32_t struct_size;
   int32_t reason; /* TITAN_HOOK_... */
   int64_t step;   /* optimizer steps done so far */
+#if TITAN_API_VERSION >= 2
+  titan_dl_device device; /* of the hook's tensors; type 0 on a host of level 1 */
+  void *stream; /* CUDA: the cudaStream_t to launch on (NULL is the default stream); NULL on the CPU */
+#endif
 } titan_hook_info;
 
 #define TITAN_HOOK_FRESH 0  /* weights were initialised */

@@ -105,6 +105,25 @@ typedef struct titan_host {
   /* --- model: record, continued --- */
   /* Moves stock parameters of `module`, which this instance must replace, into one new parameter. */
   titan_status (*record_layout)(titan_model *, uint64_t module, const titan_layout *layout);
+
+#if TITAN_API_VERSION >= 2
+  /* --- since level 2. A table of level 1 ends here: a plugin with `api_min` 1 compares struct_size
+   * before it uses one of these (in C++ titan::sdk::host_has). --- */
+  /* Says how much faster `module`, which this instance has recorded to replace or wrap, will be; once
+   * for each. Shown by `titan plan`. */
+  titan_status (*record_prediction)(titan_model *, uint64_t module,
+                                    const titan_prediction *prediction);
+  /* backward: the sum of the gradients that earlier micro-batches gave `parameter`: contiguous, in the
+   * parameter's shape and own type. Adding to it in place saves a gradient's memory and a pass over
+   * it; say so with call_grad_accumulated, else set a gradient and leave it as it is. NULL, with
+   * TITAN_OK, where there is none: in the first micro-batch of a step, for a parameter that needs no
+   * gradient, or where the sum shares its memory with other tensors. */
+  titan_status (*call_grad_accumulator)(titan_call *, titan_string parameter,
+                                        titan_tensor **borrowed);
+  /* The gradient of `parameter` has been added, whole, to what call_grad_accumulator gave in this
+   * call; takes the place of call_set_grad. */
+  titan_status (*call_grad_accumulated)(titan_call *, titan_string parameter);
+#endif
 } titan_host;
 
 TITAN_END_C

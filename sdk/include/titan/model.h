@@ -111,6 +111,19 @@ typedef struct titan_layout {
   uint64_t part_count;
 } titan_layout;
 
+#if TITAN_API_VERSION >= 2
+/* How much faster a converter expects a module to be once it is changed. For users to read; nothing
+ * is decided by it. */
+typedef struct titan_prediction {
+  uint32_t struct_size;
+  uint32_t flags; /* 0 */
+  /* Time of the stock module's forward and backward over that of the changed one: finite, above 0. */
+  double speedup;
+  int64_t tokens; /* in a call, for which it was computed: above 0 */
+  titan_string basis; /* what it rests on, one line: "modelled: H200, 790 TFLOP/s bf16"; copied */
+} titan_prediction;
+#endif
+
 #define TITAN_SPEC_NON_PERSISTENT 1u /* buffers: not written to checkpoints */
 #define TITAN_SPEC_REDUCE_MAX 2u     /* buffers: the host takes the maximum over all ranks */
 #define TITAN_DTYPE_OF_MODEL 255

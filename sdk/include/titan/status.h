@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "version.h"
+
 #ifdef __cplusplus
 #define TITAN_BEGIN_C extern "C" {
 #define TITAN_END_C }

@@ -3,7 +3,7 @@
 #define TITAN_VERSION_H
 
 /* The newest level these headers describe, and the oldest one they can still target. */
-#define TITAN_API_LEVEL 1
+#define TITAN_API_LEVEL 2
 #define TITAN_API_FLOOR 1
 
 /* The level a plugin targets: fields and functions of later levels are not declared.

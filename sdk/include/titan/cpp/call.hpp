@@ -52,6 +52,20 @@ class Call {
   void set_grad(std::string_view name, Tensor tensor) const {
     check(host().call_set_grad(call_, to_string(name), tensor.release()));
   }
+#if TITAN_API_VERSION >= 2
+  /// The sum of this parameter's gradients so far, to add to in place (see host.h). False as a bool
+  /// where the host offers none, or is of level 1: then set_grad.
+  TensorRef grad_accumulator(std::string_view parameter) const {
+    titan_tensor* sum = nullptr;
+    if (host_has(&titan_host::call_grad_accumulator))
+      check(host().call_grad_accumulator(call_, to_string(parameter), &sum));
+    return sum;
+  }
+  /// The gradient is in what grad_accumulator gave.
+  void grad_accumulated(std::string_view parameter) const {
+    check(host().call_grad_accumulated(call_, to_string(parameter)));
+  }
+#endif
   void metric(std::string_view name, double value) const {
     check(host().call_metric(call_, to_string(name), value));
   }

@@ -27,6 +27,13 @@ class Create {
   }
   std::string instance() const { return std::string(to_view(info_.instance)); }
   const titan_device_info& device() const { return *info_.device; }
+#if TITAN_API_VERSION >= 2
+  /// Tokens of one forward call of the model; 0 where the host does not know.
+  int64_t tokens_per_call() const { return info_.tokens_per_call; }
+  /// What linears compute in, and what parameters are kept in; all zero on a host of level 1.
+  titan_dl_dtype compute_dtype() const { return info_.compute_dtype; }
+  titan_dl_dtype parameter_dtype() const { return info_.parameter_dtype; }
+#endif
   /// T: bool, int64_t, double, std::string.
   template <class T>
   T option(std::string_view name, uint64_t index = 0) const {

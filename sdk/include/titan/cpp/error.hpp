@@ -18,6 +18,15 @@ inline const titan_host*& host_pointer() noexcept {
 }
 inline const titan_host& host() noexcept { return *host_pointer(); }
 
+/// Whether the host has this function of the table, which may be newer than the host:
+/// `if (host_has(&titan_host::record_prediction)) ...`. Those of level `api_min` are always there.
+template <class Function>
+bool host_has(Function titan_host::*function) noexcept {
+  static const titan_host layout{};  // for the function's place: the host's own table may end before it
+  const auto* const end = reinterpret_cast<const char*>(&(layout.*function) + 1);
+  return end - reinterpret_cast<const char*>(&layout) <= static_cast<ptrdiff_t>(host().struct_size);
+}
+
 inline titan_string to_string(std::string_view text) noexcept { return {text.data(), text.size()}; }
 inline std::string_view to_view(titan_string text) noexcept {
   return text.data ? std::string_view(text.data, text.size) : std::string_view();

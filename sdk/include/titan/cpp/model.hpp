@@ -111,6 +111,18 @@ class Module {
   void tie(std::string_view parameter, const Module& other, std::string_view theirs) const {
     check(host().record_tie(model_, index_, to_string(parameter), other.index_, to_string(theirs)));
   }
+#if TITAN_API_VERSION >= 2
+  /// Says how much faster this module, already replaced or wrapped, will be (see titan_prediction).
+  /// Does nothing on a host of level 1.
+  void predict(double speedup, int64_t tokens, std::string_view basis) const {
+    if (!host_has(&titan_host::record_prediction)) return;
+    auto prediction = sized<titan_prediction>();
+    prediction.speedup = speedup;
+    prediction.tokens = tokens;
+    prediction.basis = to_string(basis);
+    check(host().record_prediction(model_, index_, &prediction));
+  }
+#endif
   /// Says why this module stays as it is.
   void keep(std::string_view reason) const {
     check(host().record_keep(model_, index_, to_string(reason)));

@@ -39,6 +39,7 @@ class TensorRef {
  public:
   TensorRef(titan_tensor* tensor = nullptr) : tensor_(tensor) {}  // NOLINT: implicit on purpose
   titan_tensor* get() const noexcept { return tensor_; }
+  explicit operator bool() const noexcept { return tensor_ != nullptr; }
   titan_tensor_info info() const {
     auto info = sized<titan_tensor_info>();
     check(host().tensor_info(tensor_, &info));
