@@ -116,6 +116,10 @@ void Float8Linear::backward(const Call& call) {
     for (uint64_t i = 0; i < options_->backend->kept_count(); ++i) backward.kept.push_back(to_torch(call.saved(i)));
   if (options_->delayed) backward.stored = stored_scales(call);
   backward.in_features = in_features_;
+  if (backward.needs_w && options_->float32_grad_weight) {
+    backward.float32_w = true;
+    if (const titan::sdk::TensorRef sum = call.grad_accumulator("weight")) backward.accumulate_w = to_torch(sum);
+  }
   backward.stream = info.stream;
   if (metrics_are_due(info, options_->metrics_freq))
     report(call, *options_->backend, kOperands[2], backward.grad_y, options_->plan.dx.left, backward.stored.grad_y, info.stream);
@@ -123,7 +127,8 @@ void Float8Linear::backward(const Call& call) {
   if (grads.amax && (info.flags & TITAN_CALL_TRAINING))
     options_->backend->stage({staged(call, kOperands[2], *grads.amax)}, info.stream);
   if (backward.needs_x) call.set_grad("x", from_torch(in_shape_of(*grads.x, to_torch(call.grad_output()), in_features_)));
-  if (backward.needs_w) call.set_grad("weight", from_torch(*grads.w));
+  if (backward.needs_w && grads.w) call.set_grad("weight", from_torch(*grads.w));
+  if (backward.needs_w && !grads.w) call.grad_accumulated("weight");
   if (backward.needs_bias) call.set_grad("bias", from_torch(*grads.bias));
 }
 
@@ -147,7 +152,7 @@ void update_delayed_states(const titan::sdk::Hook& hook, const LinearOptions& op
     states.push_back({to_torch(tensor.tensor), to_torch(hook.find(place + ".scale").tensor),
                       place.ends_with(kOperands[2]) ? options.plan.dx.left.format : Format::kE4M3});
   }
-  options.backend->update(states, *options.delayed, /*stream=*/nullptr);
+  options.backend->update(states, *options.delayed, hook.info().stream);
 }
 
 }  // namespace float8

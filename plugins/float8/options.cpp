@@ -77,6 +77,9 @@ Options read_options(const Create& create) {
   options.auto_filter_small_kn = create.option<bool>("auto_filter_small_kn");
   options.metrics_freq = create.option<int64_t>("metrics_freq");
   options.float32_grad_weight = create.option<bool>("grad_weight_fp32");
+  if (options.float32_grad_weight && !titan::sdk::host_has(&titan_host::call_grad_accumulator))
+    throw Error(TITAN_UNSUPPORTED, "grad_weight_fp32 needs a titan with API level 2, and this one has " + std::to_string(titan::sdk::host().api_level),
+                "use a newer titan, or set grad_weight_fp32 to false");
   options.fast_accumulation = read_fast_accumulation(create, options);
 
   const DelayedOptions given = read_delayed(create), standard;

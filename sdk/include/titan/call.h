@@ -10,11 +10,13 @@ TITAN_BEGIN_C
  * Arguments are named. forward has the inputs of the kind, the parameters and buffers of the module
  * (also those the instance added) and, in a wrap after it and an observer, its output "y". backward
  * has parameters and buffers, the gradient of the output, and what forward saved with call_save:
- * inputs and "y" only if they were saved. Nothing else may be kept between calls.
- * Why so: what autograd does not know of would stay in memory, or be freed under the plugin.
+ * inputs and "y" only if they were saved. Nothing else of the host's may be kept between calls.
+ * Why so: what autograd does not know of would stay in memory, or be freed under the plugin. What a
+ * plugin makes of a parameter (a quantised copy) it may keep in memory of its own, by version
+ * (titan_tensor_info.version), and forgets in `drop`.
  *
- * Arguments are READ-ONLY but for buffers (and what call_grad_accumulator gives): the memory of x is shared with other modules, that of a
- * parameter with the optimizer. In the first step the host checks and names who wrote. To an impl
+ * Arguments are READ-ONLY but for buffers (and what call_grad_accumulator gives): the memory of x is
+ * shared with other modules, that of a parameter with the optimizer. In the first step the host checks and names who wrote. To an impl
  * with a `backward` of its own, tensors come contiguous; to torch's autograd as they are. */
 typedef struct titan_call titan_call;
 
