@@ -4,6 +4,7 @@
 #include <titan/titan_sdk.hpp>
 
 #include "capability.h"
+#include "forecast.h"
 #include "linear.h"
 #include "options.h"
 #include "titan_note.h"
@@ -23,7 +24,8 @@ std::shared_ptr<Backend> choose_backend(const titan::sdk::Create& create, const 
 
 class Float8 {
  public:
-  explicit Float8(const titan::sdk::Create& create) : instance_(create.instance()), options_(read_options(create)) {
+  explicit Float8(const titan::sdk::Create& create)
+      : instance_(create.instance()), options_(read_options(create)), forecast_(create, options_.recipe, options_.emulate) {
     linear_ = std::make_shared<const LinearOptions>(
         LinearOptions{choose_backend(create, options_), options_.plan, options_.delayed, options_.metrics_freq});
   }
@@ -35,6 +37,7 @@ class Float8 {
       const std::string reason = reason_to_keep(module);
       if (reason.empty()) {
         module.replace(std::make_unique<Float8Linear>(linear_));
+        forecast_.add(module);
         if (options_.delayed) add_delayed_state(module, *options_.delayed);
         ++converted;
         continue;
@@ -47,6 +50,7 @@ class Float8 {
           TITAN_INVALID_ARGUMENT, "converter '" + instance_ + "' found no linear layer that it can convert" + kept,
           "choose linear layers whose dimensions are multiples of " + std::to_string(size_multiple(options_.recipe)) + " with " +
               instance_ + ".include and " + instance_ + ".exclude, or take it out of model.converters");
+    if (const auto warning = forecast_.warning()) titan::sdk::log_warning(*warning);
   }
 
   void post_optimizer_hook(const titan::sdk::Hook& hook) const {
@@ -79,6 +83,7 @@ class Float8 {
 
   std::string instance_;
   Options options_;
+  Forecast forecast_;
   std::shared_ptr<const LinearOptions> linear_;
 };
 
