@@ -16,13 +16,19 @@ struct Refusal {
   std::string hint;
 };
 
-/// Decides from facts alone, so that a device can be planned for that is not at hand; nullopt: it
-/// can run. `built_with_cuda`: whether this build carries device code.
-std::optional<Refusal> check_device(const titan_device_info& device, Recipe recipe, bool emulate,
-                                    bool built_with_cuda);
+/// What is asked of a device.
+struct Demand {
+  Recipe recipe = Recipe::kTensorwise;
+  bool power_of_two = false;      ///< all scales are powers of two
+  bool emulate = false;
+  int64_t built_for_cublaslt = 0;  ///< cublasLtGetVersion() of the headers this was built with; 0: without CUDA
+};
 
-/// Whether the device backend computes it.
-bool has_device_code(Recipe recipe);
+/// Decides from facts alone, so that a device can be planned for that is not at hand; nullopt: it can run.
+std::optional<Refusal> check_device(const titan_device_info& device, const Demand& demand);
+
+/// Whether cuBLASLt multiplies with a scale for each row there (OUTER_VEC_32F).
+bool has_vector_scales(const titan_device_info& device);
 
 /// 130100 as "13.1.0".
 std::string cublaslt_version_text(int64_t version);

@@ -1,4 +1,5 @@
 /// The converter: checks the device, chooses a backend, replaces the linear layers that fit.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <titan/titan_sdk.hpp>
@@ -13,13 +14,18 @@ namespace float8 {
 namespace {
 
 std::shared_ptr<Backend> choose_backend(const titan::sdk::Create& create, const Options& options) {
-  if (const auto refusal = check_device(create.device(), options.recipe, options.emulate, built_with_cuda()))
+  const titan_device_info& device = create.device();
+  const bool power_of_two = options.plan.y.left.rule != ScaleRule::kExact;
+  if (const auto refusal = check_device(device, {options.recipe, power_of_two, options.emulate, built_for_cublaslt()}))
     throw titan::sdk::Error(TITAN_UNSUPPORTED, refusal->message, refusal->hint);
   if (options.emulate) return make_emulate_backend(options.plan);
-  if (options.pad_inner_dim)
-    throw titan::sdk::Error(TITAN_UNSUPPORTED, "pad_inner_dim is not among what the device backend computes",
-                            "take it out: layers that do not fit stay in high precision");
-  return make_cuda_backend(create.device().capability_major);
+  const bool rowwise = options.plan.y.left.granularity == Granularity::kVector;
+  const bool vector_scales = has_vector_scales(device);
+  if (rowwise && !vector_scales)
+    titan::sdk::log_info("float8: cuBLASLt has no scales for rows on " + std::string(titan::sdk::to_view(device.name)) +
+                                        ": they are applied after each product, with the same bits as they are powers of two");
+  return make_cuda_backend(options.plan, {device.capability_major, device.capability_minor, vector_scales,
+                                          options.fast_accumulation.y, options.fast_accumulation.dx, options.fast_accumulation.dw});
 }
 
 class Float8 {
@@ -27,7 +33,8 @@ class Float8 {
   explicit Float8(const titan::sdk::Create& create)
       : instance_(create.instance()), options_(read_options(create)), forecast_(create, options_.recipe, options_.emulate) {
     linear_ = std::make_shared<const LinearOptions>(
-        LinearOptions{choose_backend(create, options_), options_.plan, options_.delayed, options_.metrics_freq});
+        LinearOptions{choose_backend(create, options_), options_.plan, options_.delayed, options_.metrics_freq,
+                      options_.float32_grad_weight});
   }
 
   void convert(const titan::sdk::Model& model) {
@@ -36,7 +43,7 @@ class Float8 {
     for (const titan::sdk::Module& module : model.modules(TITAN_KIND_LINEAR)) {
       const std::string reason = reason_to_keep(module);
       if (reason.empty()) {
-        module.replace(std::make_unique<Float8Linear>(linear_));
+        module.replace(std::make_unique<Float8Linear>(linear_, static_cast<int64_t>(module.attribute("in_features")), has_bias(module)));
         forecast_.add(module);
         if (options_.delayed) add_delayed_state(module, *options_.delayed);
         ++converted;
@@ -55,10 +62,16 @@ class Float8 {
 
   void post_optimizer_hook(const titan::sdk::Hook& hook) const {
     if (options_.delayed && hook.info().reason == TITAN_HOOK_STEP)
-      update_delayed_states(hook, *options_.delayed, options_.plan.dx.left.format);
+      update_delayed_states(hook, *linear_);
   }
 
  private:
+  static bool has_bias(const titan::sdk::Module& module) {
+    const auto parameters = module.parameters();
+    return std::any_of(parameters.begin(), parameters.end(),
+                       [](const titan_parameter_info& parameter) { return titan::sdk::to_view(parameter.name) == "bias"; });
+  }
+
   /// Why a layer is not converted; empty if it is.
   std::string reason_to_keep(const titan::sdk::Module& module) const {
     const std::string fqn = module.fqn();

@@ -20,6 +20,9 @@ struct DelayedOptions {
   AmaxAlgorithm algorithm = AmaxAlgorithm::kMax;
 };
 
+/// max * 2^-margin: what the scale is for an amax of 1.
+float largest_scaled(Format format, const DelayedOptions& options);
+
 /// One step of a tensor's state. history [L] holds in slot 0 the largest magnitude of this step so far (0:
 /// the tensor was not seen), then those of earlier steps, oldest first.
 ///

@@ -1,12 +1,10 @@
 #include "linear.h"
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 #include <titan/torch.hpp>
 #include <vector>
 
-#include "cpu_cast.h"
 #include "matrix.h"
 
 namespace float8 {
@@ -44,9 +42,6 @@ void check_types(const Matrix& x, const Matrix& w) {
                                                 torch::headeronly::toString(w.scalar_type()));
 }
 
-/// Saved by forward in this order.
-enum Saved : uint64_t { kInput, kWeight, kKept };
-
 /// `operand` as in kOperands.
 std::string scale_name(const char* operand) { return std::string(operand) + ".scale"; }
 std::string history_name(const char* operand) { return std::string(operand) + ".amax_history"; }
@@ -56,28 +51,21 @@ StoredScales stored_scales(const Call& call) {
   return {scale(kOperands[0]), scale(kOperands[1]), scale(kOperands[2])};
 }
 
-/// Slot 0 of a history takes the largest of what the micro-batches of a step have.
-void stage(const Call& call, const char* operand, const Matrix& amax, int64_t index) {
-  const Matrix history = to_torch(call.get(history_name(operand)));
-  auto* slot = static_cast<float*>(history.mutable_data_ptr());
-  *slot = std::max(*slot, static_cast<const float*>(amax.const_data_ptr())[index]);
+Staged staged(const Call& call, const char* operand, const Matrix& amax) {
+  return {to_torch(call.get(history_name(operand))), amax};
 }
 
-/// How well a tensor fits its format in the product it is quantised for first.
-void report(const Call& call, const char* operand, const Matrix& a, const Cast& cast, const StoredScales& stored) {
+void report(const Call& call, Backend& backend, const char* operand, const Matrix& a, const Cast& cast,
+            const std::optional<Matrix>& stored, void* stream) {
   if (cast.granularity == Granularity::kNone || a.numel() == 0) return;
-  const std::optional<Matrix>& kept = operand == kOperands[0] ? stored.x : operand == kOperands[1] ? stored.w : stored.grad_y;
-  const bool use_kept = kept && *static_cast<const float*>(kept->const_data_ptr()) != 0;
-  const Matrix scales = use_kept ? *kept : scales_of(a, cast, Along::kColumns);
-  const auto* values = static_cast<const float*>(scales.const_data_ptr());
-  const CastLoss loss = loss_of_cast(a, cast, Along::kColumns, scales);
+  const CastReport measured = backend.measure(a, cast, stored, stream);
   const std::string name = operand;
-  call.metric(name + ".amax", find_amax(a));
-  call.metric(name + ".scale_min", *std::min_element(values, values + scales.numel()));
-  call.metric(name + ".scale_max", *std::max_element(values, values + scales.numel()));
-  call.metric(name + ".underflow", loss.underflow);
-  call.metric(name + ".saturation", loss.saturation);
-  if (std::isfinite(loss.sqnr_db)) call.metric(name + ".sqnr_db", loss.sqnr_db);
+  call.metric(name + ".amax", measured.amax);
+  call.metric(name + ".scale_min", measured.scale_min);
+  call.metric(name + ".scale_max", measured.scale_max);
+  call.metric(name + ".underflow", measured.underflow);
+  call.metric(name + ".saturation", measured.saturation);
+  if (std::isfinite(measured.sqnr_db)) call.metric(name + ".sqnr_db", measured.sqnr_db);
 }
 
 bool metrics_are_due(const titan_call_info& info, int64_t frequency) {
@@ -87,48 +75,56 @@ bool metrics_are_due(const titan_call_info& info, int64_t frequency) {
 
 }  // namespace
 
+void Float8Linear::drop() noexcept {
+  memory_ = options_->backend->make_memory();
+}
+
 void Float8Linear::forward(const Call& call) {
-  const titan::sdk::TensorRef x_ref = call.get("x");
   const titan::sdk::TensorRef w_ref = call.get("weight");
-  const Matrix x = to_torch(x_ref);
-  const Matrix w = to_torch(w_ref);
+  const Matrix x = to_torch(call.get("x")), w = to_torch(w_ref);
   check_types(x, w);
   const titan_call_info info = call.info();
-  const StoredScales stored = options_->delayed ? stored_scales(call) : StoredScales();
-  const Matrix rows = as_matrix(x), weight = as_matrix(w);
+  const bool with_gradients = info.flags & TITAN_CALL_GRAD_ENABLED;
+  ForwardCall forward{as_matrix(x), as_matrix(w)};
+  if (has_bias_) forward.bias = to_torch(call.get("bias"));
+  if (options_->delayed) forward.stored = stored_scales(call);
+  forward.needs_x = with_gradients && call.needs_grad("x");
+  forward.needs_w = with_gradients && call.needs_grad("weight");
+  forward.memory = memory_.get();
+  forward.weight_version = w_ref.info().version;
+  forward.stream = info.stream;
   if (metrics_are_due(info, options_->metrics_freq)) {
-    report(call, kOperands[0], rows, options_->plan.y.left, stored);
-    report(call, kOperands[1], weight, options_->plan.y.right, stored);
+    report(call, *options_->backend, kOperands[0], forward.x, options_->plan.y.left, forward.stored.x, info.stream);
+    report(call, *options_->backend, kOperands[1], forward.w, options_->plan.y.right, forward.stored.w, info.stream);
   }
-  const Forward result = options_->backend->forward(rows, weight, stored, info.stream);
-  if (result.amax && call.updates_state()) {
-    stage(call, kOperands[0], *result.amax, 0);
-    stage(call, kOperands[1], *result.amax, 1);
-  }
-  if (info.flags & TITAN_CALL_GRAD_ENABLED) {
-    call.save(x_ref);
-    call.save(w_ref);
-    call.save(from_torch(result.kept).ref());
-  }
+  const Forward result = options_->backend->forward(forward);
+  if (result.amax_x && result.amax_w && call.updates_state())
+    options_->backend->stage({staged(call, kOperands[0], *result.amax_x), staged(call, kOperands[1], *result.amax_w)}, info.stream);
+  if (with_gradients)
+    for (const Matrix& kept : result.kept) call.save(from_torch(kept).ref());
   call.set("y", from_torch(in_shape_of(result.y, x, w.size(0))));
 }
 
 void Float8Linear::backward(const Call& call) {
-  const Matrix x = to_torch(call.saved(kInput));
-  const Matrix w = to_torch(call.saved(kWeight));
-  const Matrix kept = to_torch(call.saved(kKept));
-  const bool needs_x = call.needs_grad("x");
-  const bool needs_w = call.needs_grad("weight");
-  if (!needs_x && !needs_w) return;
-  const StoredScales stored = options_->delayed ? stored_scales(call) : StoredScales();
+  BackwardCall backward{as_matrix(to_torch(call.grad_output()))};
+  backward.needs_x = call.needs_grad("x");
+  backward.needs_w = call.needs_grad("weight");
+  backward.needs_bias = has_bias_ && call.needs_grad("bias");
+  if (!backward.needs_x && !backward.needs_w && !backward.needs_bias) return;
   const titan_call_info info = call.info();
-  const Matrix grad_y = as_matrix(to_torch(call.grad_output()));
-  if (metrics_are_due(info, options_->metrics_freq)) report(call, kOperands[2], grad_y, options_->plan.dx.left, stored);
-  const Backward grads =
-      options_->backend->backward(grad_y, as_matrix(x), as_matrix(w), kept, stored, needs_x, needs_w, info.stream);
-  if (grads.amax && (info.flags & TITAN_CALL_TRAINING)) stage(call, kOperands[2], *grads.amax, 0);
-  if (needs_x) call.set_grad("x", from_torch(in_shape_of(*grads.x, x, w.size(1))));
-  if (needs_w) call.set_grad("weight", from_torch(*grads.w));
+  if (backward.needs_x || backward.needs_w)
+    for (uint64_t i = 0; i < options_->backend->kept_count(); ++i) backward.kept.push_back(to_torch(call.saved(i)));
+  if (options_->delayed) backward.stored = stored_scales(call);
+  backward.in_features = in_features_;
+  backward.stream = info.stream;
+  if (metrics_are_due(info, options_->metrics_freq))
+    report(call, *options_->backend, kOperands[2], backward.grad_y, options_->plan.dx.left, backward.stored.grad_y, info.stream);
+  const Backward grads = options_->backend->backward(backward);
+  if (grads.amax && (info.flags & TITAN_CALL_TRAINING))
+    options_->backend->stage({staged(call, kOperands[2], *grads.amax)}, info.stream);
+  if (backward.needs_x) call.set_grad("x", from_torch(in_shape_of(*grads.x, to_torch(call.grad_output()), in_features_)));
+  if (backward.needs_w) call.set_grad("weight", from_torch(*grads.w));
+  if (backward.needs_bias) call.set_grad("bias", from_torch(*grads.bias));
 }
 
 void add_delayed_state(const titan::sdk::Module& module, const DelayedOptions& options) {
@@ -141,17 +137,17 @@ void add_delayed_state(const titan::sdk::Module& module, const DelayedOptions& o
   }
 }
 
-void update_delayed_states(const titan::sdk::Hook& hook, const DelayedOptions& options, Format gradients) {
+void update_delayed_states(const titan::sdk::Hook& hook, const LinearOptions& options) {
+  std::vector<DelayedState> states;
   for (const titan_hook_tensor& tensor : hook.tensors()) {
     const std::string name(titan::sdk::to_view(tensor.fqn));
     const std::string suffix = ".amax_history";
     if (!(tensor.flags & TITAN_HOOK_TENSOR_BUFFER) || !name.ends_with(suffix)) continue;
     const std::string place = name.substr(0, name.size() - suffix.size());
-    const Matrix history = to_torch(tensor.tensor);
-    const Matrix scale = to_torch(hook.find(place + ".scale").tensor);
-    update_delayed(static_cast<float*>(history.mutable_data_ptr()), static_cast<float*>(scale.mutable_data_ptr()),
-                   place.ends_with(kOperands[2]) ? gradients : Format::kE4M3, options);
+    states.push_back({to_torch(tensor.tensor), to_torch(hook.find(place + ".scale").tensor),
+                      place.ends_with(kOperands[2]) ? options.plan.dx.left.format : Format::kE4M3});
   }
+  options.backend->update(states, *options.delayed, /*stream=*/nullptr);
 }
 
 }  // namespace float8

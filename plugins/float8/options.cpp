@@ -20,10 +20,38 @@ Recipe read_recipe(const Create& create) {
   throw Error(TITAN_INVALID_ARGUMENT, "float8 has no recipe '" + name + "'", "recipes: " + names);
 }
 
-std::optional<bool> read_power_of_two(const Create& create) {
-  const auto word = create.option<std::string>("power_of_two_scales");
+/// An option with the values auto, on and off; nullopt: auto.
+std::optional<bool> read_switch(const Create& create, const char* name) {
+  const auto word = create.option<std::string>(name);
   if (word == "auto") return std::nullopt;
   return word == "on";
+}
+
+FastAccumulation read_fast_accumulation(const Create& create, const Options& options) {
+  FastAccumulation result = usual_fast_accumulation(options.recipe);
+  const struct {
+    const char* name;
+    bool* value;
+  } rows[] = {{"fast_accum_output", &result.y}, {"fast_accum_grad_input", &result.dx}, {"fast_accum_grad_weight", &result.dw}};
+  const int32_t major = create.device().capability_major;
+  for (const auto& row : rows) {
+    const auto given = read_switch(create, row.name);
+    if (!given) continue;
+    const std::string fix = std::string("leave ") + row.name + " at auto";
+    if (options.emulate) without_effect(std::string(row.name) + " has no effect with emulate: the CPU adds up in float32", fix);
+    if (!has_fast_accumulation(options.recipe))
+      without_effect(std::string(row.name) + " has no effect with recipe " + std::string(recipe_name(options.recipe)) +
+                         ": its blocks are added up in float32",
+                     fix);
+    if (major >= 10)
+      without_effect(std::string(row.name) + " has no effect on compute capability " + std::to_string(major) + "." +
+                         std::to_string(create.device().capability_minor) + ": Blackwell's products keep all bits",
+                     fix);
+    if (options.recipe == Recipe::kRowwiseWithGwHp && row.value == &result.dw)
+      without_effect(std::string(row.name) + " has no effect with recipe rowwise_with_gw_hp, whose weight gradient is in high precision", fix);
+    *row.value = *given;
+  }
+  return result;
 }
 
 DelayedOptions read_delayed(const Create& create) {
@@ -42,12 +70,14 @@ Options read_options(const Create& create) {
   Options options;
   options.recipe = read_recipe(create);
   const std::string recipe(recipe_name(options.recipe));
-  options.plan = plan_of(options.recipe, read_power_of_two(create));
+  options.plan = plan_of(options.recipe, read_switch(create, "power_of_two_scales"));
   options.emulate = create.option<bool>("emulate");
   options.strict = create.option<bool>("strict");
   options.pad_inner_dim = create.option<bool>("pad_inner_dim");
   options.auto_filter_small_kn = create.option<bool>("auto_filter_small_kn");
   options.metrics_freq = create.option<int64_t>("metrics_freq");
+  options.float32_grad_weight = create.option<bool>("grad_weight_fp32");
+  options.fast_accumulation = read_fast_accumulation(create, options);
 
   const DelayedOptions given = read_delayed(create), standard;
   if (options.recipe == Recipe::kDelayed)
@@ -59,9 +89,6 @@ Options read_options(const Create& create) {
   if (options.auto_filter_small_kn && !has_filter)
     without_effect("auto_filter_small_kn knows no thresholds for recipe " + recipe,
                    "name the layers that stay in exclude");
-  if (options.metrics_freq > 0 && !options.emulate)
-    without_effect("metrics_freq needs emulate: the device backend does not count what a cast loses",
-                   "set metrics_freq to 0, or emulate to true");
   return options;
 }
 

@@ -18,10 +18,12 @@ struct Options {
   bool pad_inner_dim = false;  ///< in_features need not be a multiple
   bool auto_filter_small_kn = false;
   std::optional<DelayedOptions> delayed;
+  FastAccumulation fast_accumulation;
+  bool float32_grad_weight = false;  ///< see BackwardCall::float32_w
   int64_t metrics_freq = 0;
 };
 
-/// Throws TITAN_INVALID_ARGUMENT naming the options that contradict each other.
+/// Throws TITAN_INVALID_ARGUMENT naming the options that contradict each other, or the device.
 Options read_options(const titan::sdk::Create& create);
 
 /// Why torchao's automatic filter leaves a layer in high precision, from measurements on H100: smaller

@@ -91,6 +91,10 @@ Plan plan_of(Recipe recipe, std::optional<bool> power_of_two) {
   return plan;
 }
 
+bool has_fast_accumulation(Recipe recipe) { return recipe != Recipe::kBlockwise && recipe != Recipe::kMxfp8; }
+
+FastAccumulation usual_fast_accumulation(Recipe recipe) { return {has_fast_accumulation(recipe), false, false}; }
+
 int64_t size_multiple(Recipe recipe) { return recipe == Recipe::kMxfp8 ? 32 : 16; }
 
 }  // namespace float8

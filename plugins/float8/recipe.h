@@ -68,6 +68,15 @@ struct Plan {
 /// (mxfp8 has no other scales).
 Plan plan_of(Recipe recipe, std::optional<bool> power_of_two = std::nullopt);
 
+/// Whether the products y, dx and dw usually keep fewer bits of the running sum where the hardware can: forward
+/// alone, and with a scale a tensor or a row. Gradients sum over many outputs or tokens and lose digits that way.
+struct FastAccumulation {
+  bool y = false, dx = false, dw = false;
+};
+FastAccumulation usual_fast_accumulation(Recipe recipe);
+/// Whether products of the recipe know the choice at all: blocks of scales are added up in float32 in any case.
+bool has_fast_accumulation(Recipe recipe);
+
 /// Dimensions of a weight must be multiples of this, and so must the number of tokens that reach the
 /// hardware (which is padded with zeros).
 int64_t size_multiple(Recipe recipe);

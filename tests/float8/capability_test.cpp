@@ -35,7 +35,7 @@ TEST(Capability, Table) {
       {"NVIDIA RTX A6000", TITAN_CUDA, 8, 6, 130100, false, true, "NVIDIA RTX A6000 has 8.6", "float8.emulate=true"},
       {"NVIDIA L4", TITAN_CUDA, 8, 9, 120100, false, true, nullptr, nullptr},
       {"NVIDIA H100", TITAN_CUDA, 9, 0, 120100, false, true, nullptr, nullptr},
-      {"NVIDIA H100", TITAN_CUDA, 9, 0, 120006, false, true, "needs cuBLASLt 12.1.0 or newer; found 12.0.6",
+      {"NVIDIA H100", TITAN_CUDA, 9, 0, 120006, false, true, "needs cuBLASLt 12.1.0 or newer; found 12.0.6 (this float8.so was built for 13.1.0)",
        "newer CUDA"},
       {"NVIDIA H100", TITAN_CUDA, 9, 0, 0, false, true, "none was found", "libcublasLt.so"},
       {"NVIDIA B200", TITAN_CUDA, 10, 0, 120800, false, true, nullptr, nullptr},
@@ -48,7 +48,7 @@ TEST(Capability, Table) {
   };
   for (const Row& row : rows) {
     const auto refusal = check_device(device(row.name, row.type, row.major, row.minor, row.cublaslt),
-                                      Recipe::kTensorwise, row.emulate, row.with_cuda);
+                                      {Recipe::kTensorwise, false, row.emulate, row.with_cuda ? 130100 : 0});
     const std::string where = std::string(row.name) + " emulate " + (row.emulate ? "on" : "off");
     ASSERT_EQ(refusal.has_value(), row.message != nullptr) << where << (refusal ? ": " + refusal->message : "");
     if (!refusal) continue;
@@ -61,26 +61,23 @@ TEST(Capability, Table) {
 TEST(Capability, EveryRecipeOnEveryArchitecture) {
   const int32_t capabilities[] = {80, 86, 89, 90, 100, 120};
   const char* kOld = "needs compute capability 8.9 or newer";
-  const char* kNone = "has no device code";
+  const char* kHopper = "needs compute capability 9.0; ";
+  const char* kBlackwell = "needs compute capability 10.0 to 11.9";
   const struct {
     Recipe recipe;
     const char* says[6];
   } rows[] = {
       {Recipe::kTensorwise, {kOld, kOld, "", "", "", ""}},
-      {Recipe::kDelayed, {kOld, kOld, kNone, kNone, kNone, kNone}},
-      {Recipe::kRowwise, {kOld, kOld, kNone, kNone, kNone, kNone}},
-      {Recipe::kRowwiseWithGwHp, {kOld, kOld, kNone, kNone, kNone, kNone}},
-      {Recipe::kBlockwise,
-       {"needs compute capability 9.0; ", "needs compute capability 9.0; ", "needs compute capability 9.0; ", kNone,
-        "needs compute capability 9.0; ", "needs compute capability 9.0; "}},
-      {Recipe::kMxfp8,
-       {"needs compute capability 10.0 to 11.9", "needs compute capability 10.0 to 11.9", "needs compute capability 10.0 to 11.9",
-        "needs compute capability 10.0 to 11.9", kNone, "no layouts for backward"}},
+      {Recipe::kDelayed, {kOld, kOld, "", "", "", ""}},
+      {Recipe::kRowwise, {kOld, kOld, "", "", "", ""}},
+      {Recipe::kRowwiseWithGwHp, {kOld, kOld, "", "", "", ""}},
+      {Recipe::kBlockwise, {kHopper, kHopper, kHopper, "", kHopper, kHopper}},
+      {Recipe::kMxfp8, {kBlackwell, kBlackwell, kBlackwell, kBlackwell, "", "no layouts for backward"}},
   };
   for (const auto& row : rows)
     for (size_t i = 0; i < std::size(capabilities); ++i) {
-      const auto refusal = check_device(device("GPU", TITAN_CUDA, capabilities[i] / 10, capabilities[i] % 10, 130100), row.recipe,
-                                        /*emulate=*/false, /*built_with_cuda=*/true);
+      const auto refusal = check_device(device("GPU", TITAN_CUDA, capabilities[i] / 10, capabilities[i] % 10, 130100),
+                                        {row.recipe, /*power_of_two=*/true, /*emulate=*/false, 130100});
       const std::string where = std::string(recipe_name(row.recipe)) + " on " + std::to_string(capabilities[i]);
       ASSERT_EQ(refusal.has_value(), row.says[i][0] != 0) << where;
       if (!refusal) continue;
@@ -89,7 +86,27 @@ TEST(Capability, EveryRecipeOnEveryArchitecture) {
       EXPECT_NE(refusal->hint.find("float8.emulate=true"), std::string::npos) << refusal->hint;
     }
   for (const Recipe recipe : all_recipes())
-    EXPECT_FALSE(check_device(device("CPU", TITAN_CPU, 0, 0, 0), recipe, /*emulate=*/true, /*built_with_cuda=*/false));
+    EXPECT_FALSE(check_device(device("CPU", TITAN_CPU, 0, 0, 0), {recipe, false, /*emulate=*/true, 0}));
+}
+
+/// Scales for rows that are no powers of two need cuBLASLt to know them; the others do not.
+TEST(Capability, ScalesOfRows) {
+  const auto refused = [](int32_t capability, int32_t cublaslt, bool power_of_two) {
+    const auto refusal = check_device(device("GPU", TITAN_CUDA, capability / 10, capability % 10, cublaslt),
+                                      {Recipe::kRowwise, power_of_two, false, 130100});
+    return refusal ? refusal->message + "; " + refusal->hint : "";
+  };
+  for (const int32_t capability : {89, 90, 100, 120}) EXPECT_EQ(refused(capability, 130100, true), "");
+  EXPECT_EQ(refused(90, 120800, true), "");
+  EXPECT_EQ(refused(90, 120900, false), "");
+  for (const auto& [capability, cublaslt] : {std::pair{89, 130100}, {90, 120800}, {100, 130100}, {120, 130100}}) {
+    const std::string text = refused(capability, cublaslt, false);
+    EXPECT_NE(text.find("power_of_two_scales off needs compute capability 9.0 and cuBLASLt 12.9.0"), std::string::npos) << text;
+    EXPECT_NE(text.find("leave power_of_two_scales at auto"), std::string::npos) << text;
+  }
+  EXPECT_TRUE(has_vector_scales(device("H100", TITAN_CUDA, 9, 0, 120900)));
+  EXPECT_FALSE(has_vector_scales(device("H100", TITAN_CUDA, 9, 0, 120800)));
+  EXPECT_FALSE(has_vector_scales(device("B200", TITAN_CUDA, 10, 0, 130100)));
 }
 
 TEST(Capability, RecipesAreFoundByName) {

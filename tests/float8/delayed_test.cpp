@@ -9,6 +9,9 @@
 
 #include "cpu_cast.h"
 #include "support.h"
+#if defined(FLOAT8_TEST_DEVICE)
+#include "device_double.h"
+#endif
 
 namespace float8::test {
 namespace {
@@ -21,6 +24,20 @@ DelayedOptions options_of(const Json& config) {
   options.margin = config.at("margin").get<int64_t>();
   options.algorithm = config.at("algo") == "max" ? AmaxAlgorithm::kMax : AmaxAlgorithm::kMostRecent;
   return options;
+}
+
+struct NamedBackend {
+  std::string name;
+  std::unique_ptr<Backend> backend;
+};
+/// What computes recipe delayed: both must move its state alike.
+std::vector<NamedBackend> backends(const Plan& plan) {
+  std::vector<NamedBackend> list;
+  list.push_back({"emulated ", make_emulate_backend(plan)});
+#if defined(FLOAT8_TEST_DEVICE)
+  list.push_back({"device ", make_device_backend(plan)});
+#endif
+  return list;
 }
 
 Matrix one(float value) { return make_matrix(&value, 1, 1, ScalarType::Float); }
@@ -39,7 +56,7 @@ TEST(Delayed, ReferenceSteps) {
     const Format gradients = config.at("grad_fmt") == "e4m3" ? Format::kE4M3 : Format::kE5M2;
     Plan plan = plan_of(Recipe::kDelayed);
     plan.dx.left.format = plan.dw.left.format = gradients;
-    const auto backend = make_emulate_backend(plan);
+    for (const auto& [backend_name, backend] : backends(plan)) {
     State states[3];
     for (State& state : states) state.history.assign(static_cast<size_t>(options.history_length), 0.0F);
     const char* keys[3] = {"x", "w", "g"};
@@ -47,14 +64,18 @@ TEST(Delayed, ReferenceSteps) {
       const int step = row.at("step").get<int>();
       const auto& guarded = row.at("guarded");
       const std::string in = "in/" + std::to_string(step) + "/", out = name + "/" + std::to_string(step) + "/";
-      const std::string where = out;
+      const std::string where = backend_name + out;
       const Matrix x = make_matrix(file[in + "x"]), w = make_matrix(file[in + "w"]), grad = make_matrix(file[in + "grad_output"]);
       for (int i = 0; i < 3; ++i) EXPECT_EQ(states[i].scale, guarded.at("scale_used").at(keys[i]).get<float>()) << where << keys[i];
       const StoredScales stored{one(states[0].scale), one(states[1].scale), one(states[2].scale)};
-      const Forward forward = backend->forward(x, w, stored, nullptr);
-      const Backward backward = backend->backward(grad, x, w, forward.kept, stored, true, true, nullptr);
-      const auto* seen = static_cast<const float*>(forward.amax->const_data_ptr());
-      const float amax[3] = {seen[0], seen[1], *static_cast<const float*>(backward.amax->const_data_ptr())};
+      ForwardCall forward_with = forward_call(x, w);
+      forward_with.stored = stored;
+      const Forward forward = backend->forward(forward_with);
+      BackwardCall backward_with = backward_call(grad, forward, x.size(1));
+      backward_with.stored = stored;
+      const Backward backward = backend->backward(backward_with);
+      const auto value = [](const Matrix& a) { return *static_cast<const float*>(a.const_data_ptr()); };
+      const float amax[3] = {value(*forward.amax_x), value(*forward.amax_w), value(*backward.amax)};
       // The reference keeps an infinity finite and passes a NaN of a gradient on; here both poison the tensor.
       const bool finite = std::isfinite(find_amax(x)) && std::isfinite(find_amax(grad));
       // Its bytes and products come from the variant whose history took the infinity in: the same while the
@@ -81,8 +102,14 @@ TEST(Delayed, ReferenceSteps) {
       }
       for (int i = 0; i < 3; ++i) {
         EXPECT_EQ(amax[i], guarded.at("amax_seen").at(keys[i]).get<float>()) << where << keys[i];
-        states[i].history[0] = amax[i];
-        update_delayed(states[i].history.data(), &states[i].scale, i == 2 ? gradients : Format::kE4M3, options);
+        Matrix history = make_matrix(states[i].history.data(), 1, options.history_length, ScalarType::Float);
+        Matrix scale = one(states[i].scale);
+        backend->stage({{history, one(amax[i])}}, nullptr);
+        backend->stage({{history, one(amax[i] / 2)}}, nullptr);  // another micro-batch, smaller
+        backend->update({{history, scale, i == 2 ? gradients : Format::kE4M3}}, options, nullptr);
+        const auto* moved = static_cast<const float*>(history.const_data_ptr());
+        states[i].history.assign(moved, moved + options.history_length);
+        states[i].scale = value(scale);
         EXPECT_EQ(states[i].scale, guarded.at("scale_next").at(keys[i]).get<float>()) << where << keys[i];
         const auto& next = guarded.at("history_next").at(keys[i]);
         const auto expected = (next.is_array() ? next : next.at("last8")).get<std::vector<float>>();
@@ -91,6 +118,7 @@ TEST(Delayed, ReferenceSteps) {
         EXPECT_EQ(tail, expected) << where << keys[i];
         EXPECT_EQ(states[i].history[0], 0.0F);
       }
+    }
     }
   }
 }
@@ -128,23 +156,31 @@ TEST(Delayed, NothingThatIsNotFiniteEntersAHistory) {
 TEST(Delayed, TheFirstTensorDecidesWhereThereIsNoScaleYet) {
   const GoldenFile file("float8/delayed.safetensors");
   const Matrix x = make_matrix(file["in/0/x"]), w = make_matrix(file["in/0/w"]), grad = make_matrix(file["in/0/grad_output"]);
-  const auto delayed = make_emulate_backend(plan_of(Recipe::kDelayed)), dynamic = make_emulate_backend();
-  const StoredScales none{one(0), one(0), one(0)};
-  const Forward first = delayed->forward(x, w, none, nullptr), same = dynamic->forward(x, w, nullptr);
-  EXPECT_EQ(values_of(first.y), values_of(same.y));
-  EXPECT_EQ(values_of(*delayed->backward(grad, x, w, first.kept, none, true, true, nullptr).w),
-            values_of(*dynamic->backward(grad, x, w, same.kept, true, true, nullptr).w));
+  const auto dynamic = make_emulate_backend();
+  for (const auto& [name, delayed] : backends(plan_of(Recipe::kDelayed))) {
+    ForwardCall call = forward_call(x, w);
+    call.stored = {one(0), one(0), one(0)};
+    const Forward first = delayed->forward(call), same = dynamic->forward(forward_call(x, w));
+    EXPECT_LE(relative_error(values_of(first.y), values_of(same.y)), 1e-6) << name;
+    BackwardCall back = backward_call(grad, first, x.size(1));
+    back.stored = call.stored;
+    EXPECT_LE(relative_error(values_of(*delayed->backward(back).w), values_of(*dynamic->backward(backward_call(grad, same, x.size(1))).w)), 1e-6)
+        << name;
+  }
 }
 
 TEST(Delayed, AWeightIsCastWithOneScaleInAllMicroBatches) {
   const GoldenFile file("float8/delayed.safetensors");
   const Json facts = titan::test::golden_json("float8/delayed.json").at("cached_weight");
   const Matrix x = make_matrix(file["in/0/x"]), w = make_matrix(file["in/0/w"]);
-  const auto backend = make_emulate_backend(plan_of(Recipe::kDelayed));
-  const StoredScales stored{one(1), one(facts.at("scale_at_cast").get<float>()), one(1)};
-  for (int micro_batch = 0; micro_batch < 2; ++micro_batch) {
-    const Forward forward = backend->forward(x, w, stored, nullptr);
-    EXPECT_EQ(static_cast<const float*>(forward.kept.const_data_ptr())[1], facts.at("scale_at_cast").get<float>());
+  ForwardCall call = forward_call(x, w);
+  call.stored = {one(1), one(facts.at("scale_at_cast").get<float>()), one(1)};
+  for (const auto& [name, backend] : backends(plan_of(Recipe::kDelayed))) {
+    const Matrix first = backend->forward(call).y;
+    EXPECT_EQ(values_of(backend->forward(call).y), values_of(first)) << name;
+    ForwardCall other = call;
+    other.stored.w = one(facts.at("scale_at_cast").get<float>() * 64);
+    EXPECT_NE(values_of(backend->forward(other).y), values_of(first)) << name;
   }
 }
 

@@ -8,17 +8,9 @@
 namespace float8::test {
 namespace {
 
-struct Layer {
-  Matrix y, grad_x, grad_w;
-};
-
 Layer run(const GoldenTensor& x, const GoldenTensor& w, const GoldenTensor& grad_y,
           Recipe recipe = Recipe::kTensorwise, std::optional<bool> power_of_two = std::nullopt) {
-  const auto backend = make_emulate_backend(plan_of(recipe, power_of_two));
-  const Matrix mx = make_matrix(x), mw = make_matrix(w);
-  const Forward forward = backend->forward(mx, mw, nullptr);
-  const Backward backward = backend->backward(make_matrix(grad_y), mx, mw, forward.kept, true, true, nullptr);
-  return {forward.y, *backward.x, *backward.w};
+  return run_layer(*make_emulate_backend(plan_of(recipe, power_of_two)), make_matrix(x), make_matrix(w), make_matrix(grad_y));
 }
 
 TEST(EmulateBackend, ReferenceLinearCases) {
@@ -84,17 +76,42 @@ TEST(EmulateBackend, ReferenceVectors) {
   }
 }
 
+TEST(EmulateBackend, BiasAndItsGradient) {
+  const GoldenFile file("float8/linear_cases.safetensors");
+  const auto cases = titan::test::golden_json("float8/linear_cases.json");
+  int compared = 0;
+  for (const auto& [name, facts] : cases.items()) {
+    if (facts.contains("nonfinite")) continue;
+    const auto backend = make_emulate_backend(plan_of(*find_recipe(name.substr(0, name.find('/')))));
+    ForwardCall call = forward_call(make_matrix(file[name + "/x"]), make_matrix(file[name + "/w"]));
+    const GoldenTensor& bias = file[name + "/b"];
+    call.bias = torch::stable::reshape(make_matrix(bias), {bias.shape.data(), bias.shape.size()});
+    const Forward forward = backend->forward(call);
+    const double tolerance = name.find("/bf16/") != std::string::npos ? 0x1p-7 : 2e-5;
+    EXPECT_LE(relative_error(values_of(forward.y), file[name + "/y"].as_double()), tolerance) << name;
+    BackwardCall backward = backward_call(make_matrix(file[name + "/grad_output"]), forward, call.x.size(1));
+    backward.needs_bias = true;
+    EXPECT_LE(relative_error(values_of(*backend->backward(backward).bias), file[name + "/grad_bias"].as_double()), tolerance) << name;
+    ++compared;
+  }
+  EXPECT_GT(compared, 0);
+}
+
 TEST(EmulateBackend, GivesOnlyTheGradientsThatAreWanted) {
   const GoldenFile file("float8/linear_cases.safetensors");
   const std::string base = "tensorwise/f32/s0/";
   const auto backend = make_emulate_backend();
   const Matrix x = make_matrix(file[base + "x"]), w = make_matrix(file[base + "w"]);
   const Matrix grad = make_matrix(file[base + "grad_output"]);
-  const Matrix amax = backend->forward(x, w, nullptr).kept;
-  const Backward only_w = backend->backward(grad, x, w, amax, false, true, nullptr);
+  const Forward forward = backend->forward(forward_call(x, w));
+  BackwardCall call = backward_call(grad, forward, x.size(1));
+  call.needs_x = false;
+  const Backward only_w = backend->backward(call);
   EXPECT_FALSE(only_w.x.has_value());
   EXPECT_TRUE(only_w.w.has_value());
-  const Backward only_x = backend->backward(grad, x, w, amax, true, false, nullptr);
+  call.needs_x = true;
+  call.needs_w = false;
+  const Backward only_x = backend->backward(call);
   EXPECT_TRUE(only_x.x.has_value());
   EXPECT_FALSE(only_x.w.has_value());
 }
@@ -106,15 +123,14 @@ TEST(EmulateBackend, AnyNumberOfTokens) {
     const Matrix x = make_matrix(ones.data(), tokens, 32, ScalarType::Float);
     const Matrix w = make_matrix(ones.data(), 16, 32, ScalarType::Float);
     const Matrix grad = make_matrix(ones.data(), tokens, 16, ScalarType::Float);
-    const Forward forward = backend->forward(x, w, nullptr);
-    ASSERT_EQ(forward.y.size(0), tokens);
-    ASSERT_EQ(forward.y.size(1), 16);
-    for (const double value : values_of(forward.y)) EXPECT_EQ(value, 32.0);
-    const Backward backward = backend->backward(grad, x, w, forward.kept, true, true, nullptr);
-    ASSERT_EQ(backward.x->size(0), tokens);
-    for (const double value : values_of(*backward.x)) EXPECT_EQ(value, 16.0);
-    ASSERT_EQ(backward.w->size(0), 16);
-    for (const double value : values_of(*backward.w)) EXPECT_EQ(value, static_cast<double>(tokens));
+    const Layer got = run_layer(*backend, x, w, grad);
+    ASSERT_EQ(got.y.size(0), tokens);
+    ASSERT_EQ(got.y.size(1), 16);
+    for (const double value : values_of(got.y)) EXPECT_EQ(value, 32.0);
+    ASSERT_EQ(got.grad_x.size(0), tokens);
+    for (const double value : values_of(got.grad_x)) EXPECT_EQ(value, 16.0);
+    ASSERT_EQ(got.grad_w.size(0), 16);
+    for (const double value : values_of(got.grad_w)) EXPECT_EQ(value, static_cast<double>(tokens));
   }
 }
 
@@ -123,7 +139,7 @@ TEST(EmulateBackend, OtherTypesAreRefusedByName) {
   const int64_t shape[2] = {16, 16};
   const Matrix half = torch::stable::full({shape, 2}, 1.0, ScalarType::Half);
   try {
-    backend->forward(half, half, nullptr);
+    backend->forward(forward_call(half, half));
     FAIL() << "float16 was accepted";
   } catch (const std::exception& error) {
     EXPECT_NE(std::string(error.what()).find("Half"), std::string::npos) << error.what();

@@ -51,6 +51,9 @@ config::ConverterRequest request(bool emulate, std::vector<std::string> exclude 
   wanted.options["power_of_two_scales"] = {false, {std::string("auto")}};
   wanted.options["amax_compute_algo"] = {false, {std::string("max")}};
   wanted.options["amax_history_len"] = {false, {int64_t{1024}}};
+  for (const char* name : {"fast_accum_output", "fast_accum_grad_input", "fast_accum_grad_weight"})
+    wanted.options[name] = {false, {std::string("auto")}};
+  wanted.options["grad_weight_fp32"] = {false, {false}};
   for (const char* name : {"margin", "metrics_freq"}) wanted.options[name] = {false, {int64_t{0}}};
   return wanted;
 }

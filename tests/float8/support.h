@@ -126,6 +126,30 @@ inline double relative_error(const std::vector<double>& got, const std::vector<d
   return error == 0 ? 0 : error / largest;
 }
 
+/// A call for both gradients.
+inline ForwardCall forward_call(const Matrix& x, const Matrix& w) {
+  ForwardCall call{x, w};
+  call.needs_x = call.needs_w = true;
+  return call;
+}
+inline BackwardCall backward_call(const Matrix& grad_y, const Forward& forward, int64_t in_features) {
+  BackwardCall call{grad_y, forward.kept};
+  call.in_features = in_features;
+  call.needs_x = call.needs_w = true;
+  return call;
+}
+
+/// A layer's results, forward and backward.
+struct Layer {
+  Matrix y, grad_x, grad_w;
+  Forward forward;
+};
+inline Layer run_layer(Backend& backend, const Matrix& x, const Matrix& w, const Matrix& grad_y) {
+  const Forward forward = backend.forward(forward_call(x, w));
+  const Backward backward = backend.backward(backward_call(grad_y, forward, x.size(1)));
+  return {forward.y, *backward.x, *backward.w, forward};
+}
+
 inline int64_t count_nan(const std::vector<double>& values) {
   int64_t count = 0;
   for (const double value : values) count += std::isnan(value);

@@ -1,27 +1,17 @@
 #include "cuda_backend.h"
 
-#include <memory>
-#include <mutex>
 #include <torch/csrc/stable/accelerator.h>
 
+#include <array>
+#include <titan/torch.hpp>
+
 #include "../matrix.h"
-#include "kernel_bodies.h"
 
 namespace float8::device {
 namespace {
 
+using titan::sdk::torch_op;
 using torch::headeronly::ScalarType;
-
-/// Tokens are the inner dimension of the weight's gradient, and fp8 products take multiples of 16.
-/// Zeros added there change nothing.
-constexpr int64_t kMultiple = 16;
-int64_t padded(int64_t rows) { return (rows + kMultiple - 1) / kMultiple * kMultiple; }
-
-void check(const char* error, const char* doing) {
-  if (error)
-    throw titan::sdk::Error(TITAN_FAILED, std::string("float8 failed to ") + doing + " on the GPU: " + error,
-                            "run with CUDA_LAUNCH_BLOCKING=1 to find the first failure");
-}
 
 /// Makes the device of `x` current, as kernels go to the current device. Nothing for CPU tensors.
 std::optional<torch::stable::accelerator::DeviceGuard> on_device_of(const Matrix& x) {
@@ -40,143 +30,261 @@ Matrix zeros(const Matrix& like, int64_t rows, int64_t columns) {
   return torch::stable::zero_(result);
 }
 
-}  // namespace
+/// The first `rows` rows, a view.
+Matrix first_rows(const Matrix& a, int64_t rows) {
+  Matrix whole = a;
+  return rows == rows_of(a) ? a : torch::stable::narrow(whole, 0, 0, rows);
+}
+Matrix first_columns(const Matrix& a, int64_t columns) {
+  Matrix whole = a;
+  return columns == columns_of(a) ? a : torch::stable::contiguous(torch::stable::narrow(whole, 1, 0, columns));
+}
 
-/// A tensor in fp8: as it lies, transposed, or both; and the factor that undoes its scale.
-struct CudaBackend::Cast {
-  std::optional<Matrix> rows;     ///< uint8 [rows, columns]
-  std::optional<Matrix> columns;  ///< uint8 [columns, padded rows]
-  Matrix inverse_scale;           ///< float32 [1]
-  const void* row_data() const { return rows->const_data_ptr(); }
-  const void* column_data() const { return columns->const_data_ptr(); }
-  const float* inverse() const { return static_cast<const float*>(inverse_scale.const_data_ptr()); }
+/// Zeros to the right, up to a multiple: what pad_inner_dim adds to in_features.
+Matrix pad_columns(const Matrix& a, int64_t multiple) {
+  const int64_t missing = round_up(columns_of(a), multiple) - columns_of(a);
+  if (missing == 0) return a;
+  const std::array<int64_t, 2> padding{0, missing};
+  return torch::stable::pad(a, {padding.data(), padding.size()});
+}
+
+/// What forward keeps, by place; an absent one is empty.
+enum Kept : size_t { kX, kXScales, kW, kWScales };
+
+Matrix nothing(const Matrix& like) { return new_vector(like, 0, ScalarType::Byte); }
+
+void keep(std::vector<Matrix>& kept, const std::optional<Operand>& operand, const Matrix& like) {
+  kept.push_back(operand ? operand->bytes : nothing(like));
+  kept.push_back(operand ? operand->scales : nothing(like));
+}
+
+std::optional<Cast> wanted(const Cast& cast, bool really = true) {
+  return really && cast.granularity != Granularity::kNone ? std::optional<Cast>(cast) : std::nullopt;
+}
+
+/// The weight in fp8, and of which version.
+class WeightMemory final : public LayerMemory {
+ public:
+  std::mutex mutex;
+  std::optional<Quantised> weight;
+  uint64_t version = 0;
 };
 
-void CudaBackend::find_amax(const Matrix& x, int32_t* amax_bits, void* stream) const {
-  check(kernels_.amax(x.const_data_ptr(), input_type(x), x.numel(), amax_bits, stream), "find the largest magnitude");
+}  // namespace
+
+CudaBackend::CudaBackend(const Plan& plan, const DeviceSettings& settings, const CublasLt& (*library)())
+    : plan_(plan), settings_(settings), library_(library) {}
+
+std::unique_ptr<LayerMemory> CudaBackend::make_memory() const { return std::make_unique<WeightMemory>(); }
+
+Gemm& CudaBackend::gemm() {
+  std::call_once(opened_, [this] {
+    gemm_ = std::make_unique<Gemm>(library_(), GemmDevice{settings_.capability_major, settings_.capability_minor});
+  });
+  return *gemm_;
 }
 
-CudaBackend::Cast CudaBackend::cast(const Matrix& x, const int32_t* amax_bits, Format format, bool rows,
-                                    bool columns, void* stream) const {
-  Cast result{std::nullopt, std::nullopt, new_vector(x, 1, ScalarType::Float)};
-  CastArguments arguments{};
-  arguments.x = x.const_data_ptr();
-  arguments.rows = rows_of(x);
-  arguments.columns = columns_of(x);
-  arguments.padded_rows = padded(rows_of(x));
-  arguments.amax_bits = amax_bits;
-  arguments.inverse_scale = static_cast<float*>(result.inverse_scale.mutable_data_ptr());
-  if (rows) {
-    result.rows = new_matrix(x, arguments.rows, arguments.columns, ScalarType::Byte);
-    arguments.row_out = static_cast<uint8_t*>(result.rows->mutable_data_ptr());
+ScaleMode CudaBackend::mode_of(Granularity granularity) const {
+  switch (granularity) {
+    case Granularity::kVector: return settings_.vector_scales ? ScaleMode::kVector : ScaleMode::kUnit;
+    case Granularity::k1x128: return ScaleMode::k1x128;
+    case Granularity::k128x128: return ScaleMode::k128x128;
+    case Granularity::k1x32: return ScaleMode::k1x32;
+    default: return ScaleMode::kScalar;
   }
-  if (columns) {
-    result.columns = new_matrix(x, arguments.columns, arguments.padded_rows, ScalarType::Byte);
-    arguments.column_out = static_cast<uint8_t*>(result.columns->mutable_data_ptr());
+}
+
+Matrix CudaBackend::workspace(const Matrix& like, void* stream) {
+  const std::lock_guard lock(mutex_);
+  const auto found = workspaces_.find(stream);
+  if (found != workspaces_.end()) return found->second;
+  // 256 bytes more: the product wants them aligned to that many.
+  const auto size = static_cast<int64_t>(gemm().workspace_bytes()) + 256;
+  return workspaces_.emplace(stream, new_vector(like, size, ScalarType::Byte)).first->second;
+}
+
+Matrix CudaBackend::multiply(const Operand& left, const Operand& right, const Want& want) {
+  const ScaleMode mode_left = mode_of(left.granularity), mode_right = mode_of(right.granularity);
+  const bool scale_afterwards = mode_left == ScaleMode::kUnit;
+  const ScalarType type = want.float32 || want.into ? ScalarType::Float : want.like.scalar_type();
+  GemmShape shape{rows_of(right.bytes), rows_of(left.bytes), columns_of(left.bytes), right.format, left.format,
+                  type == ScalarType::Float ? InputType::kFloat32 : InputType::kBFloat16, mode_right, mode_left};
+  shape.accumulate = want.into.has_value();
+  shape.fast_accumulation = want.fast;
+  shape.bias = want.bias && type == ScalarType::BFloat16 && !scale_afterwards;
+  Matrix result = shape.accumulate ? *want.into : new_matrix(want.like, shape.n, shape.m, type);
+
+  Matrix scratch = workspace(want.like, want.stream);
+  const auto address = reinterpret_cast<uintptr_t>(scratch.mutable_data_ptr());
+  const auto pointer_unless_unit = [&](const Operand& operand) {
+    return scale_afterwards ? nullptr : operand.scales.const_data_ptr();
+  };
+  gemm().run(shape,
+             {right.bytes.const_data_ptr(), left.bytes.const_data_ptr(), pointer_unless_unit(right), pointer_unless_unit(left),
+              result.mutable_data_ptr(), shape.bias ? want.bias->const_data_ptr() : nullptr,
+              reinterpret_cast<void*>((address + 255) / 256 * 256)},
+             want.stream);
+
+  EpilogueArguments epilogue{result.mutable_data_ptr(), shape.n, shape.m, nullptr, nullptr, nullptr};
+  if (scale_afterwards) {
+    epilogue.row_scales = static_cast<const float*>(left.scales.const_data_ptr());
+    epilogue.column_scales = static_cast<const float*>(right.scales.const_data_ptr());
   }
-  check(kernels_.cast(arguments, input_type(x), format, stream), "cast a tensor");
+  if (want.bias && !shape.bias) epilogue.bias = want.bias->const_data_ptr();
+  if (epilogue.row_scales || epilogue.bias) check_launch(launch_epilogue(epilogue, shape.d, want.stream), "scale a product");
   return result;
 }
 
-Matrix CudaBackend::multiply(const GemmShape& shape, const void* a, const float* inverse_a, const void* b,
-                             const float* inverse_b, const Matrix& like, void* stream) {
-  Matrix result = new_matrix(like, shape.n, shape.m, like.scalar_type());
-  // Freed on return and given to the next product: torch's allocator hands memory out in the order
-  // of the stream, so the two do not meet.
-  const Matrix workspace = new_vector(like, static_cast<int64_t>(gemm_.workspace_bytes()), ScalarType::Byte);
-  gemm_.run(shape, {a, b, inverse_a, inverse_b, result.mutable_data_ptr(), workspace.mutable_data_ptr()}, stream);
+Quantised CudaBackend::quantise_weight(const ForwardCall& call, const Matrix& w) {
+  auto* memory = static_cast<WeightMemory*>(call.memory);
+  std::unique_lock<std::mutex> lock;
+  if (memory) {
+    lock = std::unique_lock(memory->mutex);
+    // Its scales travel with it: a later scale for the same bytes would be wrong.
+    if (memory->weight && memory->version == call.weight_version && (memory->weight->columns || !call.needs_x))
+      return *memory->weight;
+    memory->weight.reset();
+  }
+  const std::optional<Cast> columns = wanted(plan_.dx.right, call.needs_x);
+  Quantised weight = quantise(w, {wanted(plan_.y.right), columns, call.stored.w, false, rows_of(w), call.stream});
+  // Both operands of a product are scaled in the same mode.
+  if (columns && columns->granularity == Granularity::kTensor && plan_.dx.left.granularity == Granularity::kVector) {
+    weight.columns->scales = broadcast_scale(weight.columns->scales, columns_of(w), call.stream);
+    weight.columns->granularity = Granularity::kVector;
+  }
+  if (memory) {
+    memory->weight = weight;
+    memory->version = call.weight_version;
+  }
+  return weight;
+}
+
+Forward CudaBackend::forward(const ForwardCall& call) {
+  const auto guard = on_device_of(call.x);
+  const int64_t multiple = size_multiple(plan_.recipe), tokens = rows_of(call.x);
+  const Matrix x = aligned(pad_columns(call.x, multiple)), w = aligned(pad_columns(call.w, multiple));
+  const Quantised weight = quantise_weight(call, w);
+  Forward result{zeros(x, 0, rows_of(w)), {}, std::nullopt, std::nullopt};
+  Quantised input;
+  if (tokens > 0) {
+    input = quantise(x, {wanted(plan_.y.left), wanted(plan_.dw.right, call.needs_w), call.stored.x, false, round_up(tokens, multiple),
+                         call.stream});
+    Want want{x};
+    want.fast = settings_.fast_y;
+    want.bias = call.bias;
+    want.stream = call.stream;
+    result.y = first_rows(multiply(*input.rows, *weight.rows, want), tokens);
+  }
+  result.amax_x = input.amax;
+  result.amax_w = weight.amax;
+  if (!call.needs_x && !call.needs_w) return result;
+  const bool keeps_x = call.needs_w && plan_.dw.right.granularity == Granularity::kNone;
+  if (keeps_x) {
+    result.kept = {call.x, nothing(x)};
+  } else {
+    keep(result.kept, input.columns, x);
+  }
+  keep(result.kept, call.needs_x ? weight.columns : std::nullopt, x);
   return result;
 }
 
-Forward CudaBackend::forward(const Matrix& x_given, const Matrix& w_given, const StoredScales&, void* stream) {
-  const auto guard = on_device_of(x_given);
-  const Matrix x = aligned(x_given);
-  const Matrix w = aligned(w_given);
-  const int64_t tokens = rows_of(x), in = columns_of(x), out = rows_of(w);
-  Matrix amax = new_vector(x, 2, ScalarType::Float);
-  if (tokens == 0) return {zeros(x, 0, out), torch::stable::zero_(amax), std::nullopt};
-  auto* bits = static_cast<int32_t*>(amax.mutable_data_ptr());
-  find_amax(x, bits, stream);
-  find_amax(w, bits + 1, stream);
-  const Cast cast_x = cast(x, bits, Format::kE4M3, true, false, stream);
-  const Cast cast_w = cast(w, bits + 1, Format::kE4M3, true, false, stream);
-  const GemmShape shape{out, tokens, in, Format::kE4M3, Format::kE4M3, input_type(x), true};
-  return {multiply(shape, cast_w.row_data(), cast_w.inverse(), cast_x.row_data(), cast_x.inverse(), x, stream), amax,
-          std::nullopt};
+Matrix CudaBackend::high_precision_w(const Matrix& grad_y, const Matrix& x, bool float32) const {
+  const Matrix left = torch::stable::transpose(grad_y, 0, 1);
+  if (!float32 || x.scalar_type() == ScalarType::Float) return torch_op("aten::mm", "", left, x);
+  if (!x.is_cpu()) return torch_op("aten::mm", "dtype", left, x, ScalarType::Float);
+  return torch_op("aten::mm", "", torch::stable::to(left, ScalarType::Float), torch::stable::to(x, ScalarType::Float));
 }
 
-Backward CudaBackend::backward(const Matrix& grad_given, const Matrix& x_given, const Matrix& w_given,
-                               const Matrix& amax, const StoredScales&, bool needs_x, bool needs_w, void* stream) {
-  const auto guard = on_device_of(x_given);
-  const Matrix grad = aligned(grad_given);
-  const Matrix x = aligned(x_given);
-  const Matrix w = aligned(w_given);
-  const int64_t tokens = rows_of(x), in = columns_of(x), out = rows_of(w);
+Backward CudaBackend::backward(const BackwardCall& call) {
+  const auto guard = on_device_of(call.grad_y);
+  const Matrix grad_y = aligned(call.grad_y);
+  const int64_t multiple = size_multiple(plan_.recipe), tokens = rows_of(grad_y), out = columns_of(grad_y);
+  const int64_t padded_in = round_up(call.in_features, multiple);
   Backward result;
   if (tokens == 0) {
-    if (needs_x) result.x = zeros(x, 0, in);
-    if (needs_w) result.w = zeros(w, out, in);
+    if (call.needs_x) result.x = zeros(grad_y, 0, call.in_features);
+    if (call.needs_w && !call.accumulate_w) result.w = zeros(grad_y, out, call.in_features);
+    if (call.needs_bias) {
+      Matrix none = new_vector(grad_y, out, grad_y.scalar_type());
+      result.bias = torch::stable::zero_(none);
+    }
     return result;
   }
-  const auto* bits = static_cast<const int32_t*>(amax.const_data_ptr());
-  const Matrix grad_amax = new_vector(grad, 1, ScalarType::Int);
-  auto* grad_bits = static_cast<int32_t*>(grad_amax.mutable_data_ptr());
-  find_amax(grad, grad_bits, stream);
-  const Cast cast_grad = cast(grad, grad_bits, Format::kE5M2, needs_x, needs_w, stream);
-  if (needs_x) {
-    const Cast cast_w = cast(w, bits + 1, Format::kE4M3, false, true, stream);
-    const GemmShape shape{in, tokens, out, Format::kE4M3, Format::kE5M2, input_type(x), false};
-    result.x = multiply(shape, cast_w.column_data(), cast_w.inverse(), cast_grad.row_data(), cast_grad.inverse(), x,
-                        stream);
+  const Quantised grad = quantise(grad_y, {wanted(plan_.dx.left, call.needs_x), wanted(plan_.dw.left, call.needs_w), call.stored.grad_y,
+                                           call.needs_bias, round_up(tokens, multiple), call.stream});
+  result.bias = grad.sums;
+  result.amax = grad.amax;
+  const auto kept = [&](Kept bytes, Kept scales, const Cast& cast, bool as_vector) {
+    return Operand{call.kept.at(bytes), call.kept.at(scales), cast.format, as_vector ? Granularity::kVector : cast.granularity};
+  };
+  if (call.needs_x) {
+    Want want{grad_y};
+    want.fast = settings_.fast_dx;
+    want.stream = call.stream;
+    const bool as_vector = plan_.dx.left.granularity == Granularity::kVector;
+    const Matrix padded = multiply(*grad.rows, kept(kW, kWScales, plan_.dx.right, as_vector), want);
+    result.x = first_columns(first_rows(padded, tokens), call.in_features);
   }
-  if (needs_w) {
-    const Cast cast_x = cast(x, bits, Format::kE4M3, false, true, stream);
-    const GemmShape shape{in, out, padded(tokens), Format::kE4M3, Format::kE5M2, input_type(w), false};
-    result.w = multiply(shape, cast_x.column_data(), cast_x.inverse(), cast_grad.column_data(), cast_grad.inverse(),
-                        w, stream);
+  if (!call.needs_w) return result;
+  const bool float32 = call.float32_w || call.accumulate_w;
+  if (plan_.dw.left.granularity == Granularity::kNone) {
+    result.w = high_precision_w(grad_y, call.kept.at(kX), float32);
+    return result;
   }
+  Want want{grad_y};
+  want.fast = settings_.fast_dw;
+  want.float32 = float32;
+  // Of a padded product only a part belongs to the gradient; one that is scaled afterwards cannot be added to another.
+  const bool in_place = padded_in == call.in_features && mode_of(plan_.dw.left.granularity) != ScaleMode::kUnit;
+  if (in_place) want.into = call.accumulate_w;
+  want.stream = call.stream;
+  const Matrix product = multiply(*grad.columns, kept(kX, kXScales, plan_.dw.right, false), want);
+  if (!want.into) result.w = first_columns(product, call.in_features);
   return result;
+}
+
+CastReport CudaBackend::measure(const Matrix& a, const Cast& cast, const std::optional<Matrix>& stored, void* stream) {
+  const auto guard = on_device_of(a);
+  return measure_cast(aligned(pad_columns(a, size_multiple(plan_.recipe))), cast, stored, stream);
+}
+
+void CudaBackend::stage(const std::vector<Staged>& staged, void* stream) {
+  StageArguments a{};
+  for (const Staged& one : staged) {
+    a.amax[a.count] = static_cast<const float*>(one.amax.const_data_ptr());
+    Matrix history = one.history;
+    a.slots[a.count++] = static_cast<float*>(history.mutable_data_ptr());
+  }
+  if (a.count == 0) return;
+  const auto guard = on_device_of(staged.front().history);
+  check_launch(launch_stage(a, stream), "stage an amax");
+}
+
+void CudaBackend::update(const std::vector<DelayedState>& states, const DelayedOptions& options, void* stream) {
+  if (states.empty()) return;
+  const auto guard = on_device_of(states.front().history);
+  UpdateArguments a{};
+  a.length = options.history_length;
+  a.most_recent = options.algorithm == AmaxAlgorithm::kMostRecent;
+  for (size_t i = 0; i < states.size(); ++i) {
+    Matrix history = states[i].history, scale = states[i].scale;
+    a.states[a.count++] = {static_cast<float*>(history.mutable_data_ptr()), static_cast<float*>(scale.mutable_data_ptr()),
+                           largest_scaled(states[i].format, options)};
+    if (a.count < UpdateArguments::kStates && i + 1 < states.size()) continue;
+    check_launch(launch_update(a, stream), "update the scales");
+    a.count = 0;
+  }
 }
 
 }  // namespace float8::device
 
 namespace float8 {
 
-namespace {
-
-/// cuBLASLt is opened by the first product and not before: a plan for a GPU that is elsewhere needs
-/// none here. That it is there, and new enough, the facts about the device have told.
-class OpenedAtFirstUse final : public Backend {
- public:
-  explicit OpenedAtFirstUse(int32_t capability_major) : capability_major_(capability_major) {}
-  using Backend::backward;
-  using Backend::forward;
-  Forward forward(const Matrix& x, const Matrix& w, const StoredScales& stored, void* stream) override {
-    return backend().forward(x, w, stored, stream);
-  }
-  Backward backward(const Matrix& grad_y, const Matrix& x, const Matrix& w, const Matrix& kept,
-                    const StoredScales& stored, bool needs_x, bool needs_w, void* stream) override {
-    return backend().backward(grad_y, x, w, kept, stored, needs_x, needs_w, stream);
-  }
-
- private:
-  Backend& backend() {
-    std::call_once(once_, [this] {
-      backend_ = std::make_unique<device::CudaBackend>(device::cuda_kernels(), device::load_cublaslt(), capability_major_);
-    });
-    return *backend_;
-  }
-  int32_t capability_major_;
-  std::once_flag once_;
-  std::unique_ptr<Backend> backend_;
-};
-
-}  // namespace
-
-std::unique_ptr<Backend> make_cuda_backend(int32_t capability_major) {
-  return std::make_unique<OpenedAtFirstUse>(capability_major);
+std::unique_ptr<Backend> make_cuda_backend(const Plan& plan, const DeviceSettings& settings) {
+  return std::make_unique<device::CudaBackend>(plan, settings, &device::load_cublaslt);
 }
 
 bool built_with_cuda() { return true; }
+int64_t built_for_cublaslt() { return CUBLAS_VERSION; }
 
 }  // namespace float8
