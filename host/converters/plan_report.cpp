@@ -119,13 +119,13 @@ std::string totals_text(const PlanTotals& totals, int64_t stock_flops) {
   return text;
 }
 
-/// "; predicted 1.54x for the linears in what it changes, at 16,384 tokens (modelled: ...)"
-std::string speed_text(const PlannedSpeed& speed) {
+/// A line of its own, if there is something to say.
+std::string speed_text(const std::string& instance, const PlannedSpeed& speed) {
   if (speed.speedup <= 0) return "";
   std::string bases;
   for (const std::string& basis : speed.bases) bases += (bases.empty() ? "" : "; ") + basis;
-  return "; predicted " + times_text(speed.speedup) + " for its linears together, weighted by FLOPs, at " +
-         with_commas(speed.tokens) + " tokens a call (" + bases + ")";
+  return instance + ": linears together predicted to be " + times_text(speed.speedup) + " as fast, at " +
+         with_commas(speed.tokens) + " tokens a call (" + bases + ")\n";
 }
 
 PlanJson speed_json(const PlannedSpeed& speed) {
@@ -183,7 +183,8 @@ std::string plan_text(const Plan& plan, const PlanHeader& header) {
   for (size_t i = 0; i < plan.instances.size(); ++i) {
     text += plan.instances[i];
     if (plan.converters[i] != plan.instances[i]) text += " (" + plan.converters[i] + ")";
-    text += ": " + totals_text(plan.totals[i], header.stock_flops_per_token) + speed_text(plan.speeds[i]) + "\n";
+    text += ": " + totals_text(plan.totals[i], header.stock_flops_per_token) + "\n" +
+            speed_text(plan.instances[i], plan.speeds[i]);
   }
   const PlanTotals& total = plan.total;
   text += "memory  " +

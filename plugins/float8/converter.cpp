@@ -5,6 +5,7 @@
 #include <titan/titan_sdk.hpp>
 
 #include "capability.h"
+#include "forecast.h"
 #include "linear.h"
 #include "options.h"
 #include "titan_note.h"
@@ -29,7 +30,8 @@ std::shared_ptr<Backend> choose_backend(const titan::sdk::Create& create, const 
 
 class Float8 {
  public:
-  explicit Float8(const titan::sdk::Create& create) : instance_(create.instance()), options_(read_options(create)) {
+  explicit Float8(const titan::sdk::Create& create)
+      : instance_(create.instance()), options_(read_options(create)), forecast_(create, options_.recipe, options_.emulate) {
     linear_ = std::make_shared<const LinearOptions>(
         LinearOptions{choose_backend(create, options_), options_.plan, options_.delayed, options_.metrics_freq,
                       options_.float32_grad_weight});
@@ -42,6 +44,7 @@ class Float8 {
       const std::string reason = reason_to_keep(module);
       if (reason.empty()) {
         module.replace(std::make_unique<Float8Linear>(linear_, static_cast<int64_t>(module.attribute("in_features")), has_bias(module)));
+        forecast_.add(module);
         if (options_.delayed) add_delayed_state(module, *options_.delayed);
         ++converted;
         continue;
@@ -54,6 +57,7 @@ class Float8 {
           TITAN_INVALID_ARGUMENT, "converter '" + instance_ + "' found no linear layer that it can convert" + kept,
           "choose linear layers whose dimensions are multiples of " + std::to_string(size_multiple(options_.recipe)) + " with " +
               instance_ + ".include and " + instance_ + ".exclude, or take it out of model.converters");
+    if (const auto warning = forecast_.warning()) titan::sdk::log_warning(*warning);
   }
 
   void post_optimizer_hook(const titan::sdk::Hook& hook) const {
@@ -92,6 +96,7 @@ class Float8 {
 
   std::string instance_;
   Options options_;
+  Forecast forecast_;
   std::shared_ptr<const LinearOptions> linear_;
 };
 

@@ -55,7 +55,7 @@ class Level2(unittest.TestCase):
         self.assertRegex(done.stdout, r"layers\.\*\.attention\.wq +2 +linear +summed_linear: replace \(1\.25x\)\n")
         self.assertRegex(done.stdout, r"output +1 +linear +summed_linear: stays \(excluded by output\)\n")
         # 2 sequences of 32 tokens, linears in float32: what the converter was told at create().
-        self.assertIn("predicted 1.25x for its linears together, weighted by FLOPs, at 64 tokens a call (made up, for 32 bits)",
+        self.assertIn("\nsummed_linear: linears together predicted to be 1.25x as fast, at 64 tokens a call (made up, for 32 bits)\n",
                       done.stdout)
         plan = json.loads(titan_run.run(*arguments, "--json", MIXED, plugins=[PLUGINS]).stdout)
         prediction = plan["converters"][0]["prediction"]

@@ -44,7 +44,9 @@ class Plan(unittest.TestCase):
                 self.assertEqual(module["changes"], [])
                 self.assertEqual(module["stays"], [{"instance": "float8", "reason": "excluded by output"}])
             else:
-                self.assertEqual(module["changes"], [{"instance": "float8", "action": "replace"}])
+                [change] = module["changes"]
+                self.assertEqual((change["instance"], change["action"]), ("float8", "replace"))
+                self.assertEqual("prediction" in change, DEVICE_CODE)  # nothing is predicted for emulation
         self.assertEqual(modules["layers.0.attention.wk"]["own_parameters"], 16384 * 1024)
         totals = plan["totals"]
         self.assertEqual((totals["modules_replaced"], totals["modules_kept"]), (126 * 7, 1))
@@ -52,6 +54,49 @@ class Plan(unittest.TestCase):
         # Products of every linear layer but the head.
         inside = sum(module["own_parameters"] for module in linears if module["fqn"] != "output")
         self.assertEqual(totals["flops_in_replaced_linears"], 6 * inside)
+
+    @staticmethod
+    def tensorwise_time(tokens, dims):
+        """Seconds of the three bf16 products, and of those in fp8 with their casts."""
+        out, inner = dims
+        product = 2 * tokens * out * inner / 790e12
+        casts = 6 * (tokens * inner + out * inner + tokens * out) / 4.4e12 + 6 * 2e-6
+        return 3 * product, 3 * product / 1.9 + casts
+
+    def test_float8_predicts_speed_on_an_h200(self):
+        if not DEVICE_CODE:
+            return self.assertNotIn("predicted", self.plan(CONFIGS / "llama3_8b.yaml", *FLOAT8).stdout)
+        tokens, dim, kv, hidden = 8192, 4096, 1024, 14336
+        plan = self.plan_json(CONFIGS / "llama3_8b.yaml", *FLOAT8, "--training.local_batch_size=1", "--training.seq_len=8192")
+        block = {"attention.wq": (dim, dim), "attention.wk": (kv, dim), "attention.wv": (kv, dim), "attention.wo": (dim, dim),
+                 "feed_forward.w1": (hidden, dim), "feed_forward.w3": (hidden, dim), "feed_forward.w2": (dim, hidden)}
+        changes = {module["fqn"]: module["changes"] for module in plan["modules"]}
+        stock = changed = 0
+        for name, dims in block.items():
+            before, after = self.tensorwise_time(tokens, dims)
+            stock, changed = stock + before, changed + after
+            prediction = changes["layers.31." + name][0]["prediction"]
+            self.assertAlmostEqual(prediction["speedup"], before / after, places=9)
+            self.assertEqual(prediction["tokens"], tokens)
+            self.assertIn("H200", prediction["basis"])
+        together = plan["converters"][0]["prediction"]
+        self.assertAlmostEqual(together["speedup"], stock / changed, places=9)
+        self.assertEqual(together["flops_per_token"], plan["totals"]["flops_in_replaced_linears"])
+        text = self.plan(CONFIGS / "llama3_8b.yaml", *FLOAT8, "--training.local_batch_size=1", "--training.seq_len=8192").stdout
+        self.assertRegex(text, r"layers\.\*\.feed_forward\.w1 +32 +linear +float8: replace \(1\.6\dx\)\n")
+        self.assertRegex(text, r"float8: linears together predicted to be 1\.6\dx as fast, at 8,192 tokens a call \(modelled: H200")
+        # Another architecture has other numbers, which the model does not know.
+        self.assertNotIn("predicted", self.plan(CONFIGS / "llama3_8b.yaml", FLOAT8[0], "--device=sm_100").stdout)
+
+    def test_float8_warns_where_it_is_not_worth_it(self):
+        arguments = (CONFIGS / "llama3_debug.yaml", *FLOAT8, "--training.mixed_precision_param=bfloat16")
+        done = self.plan(*arguments)
+        warned = [line for line in (done.stdout + done.stderr).splitlines() if "predicted to run" in line]
+        self.assertEqual(len(warned), 1 if DEVICE_CODE else 0, done.stdout + done.stderr)
+        if warned:
+            self.assertRegex(warned[0], r"its 42 layers together are predicted to run 0\.\d\d times as fast as in bfloat16")
+            self.assertIn("raise training.local_batch_size", warned[0])
+        self.assertNotIn("predicted to run", self.plan(CONFIGS / "llama3_405b.yaml", *FLOAT8).stderr)
 
     def test_405b_fits_into_a_laptop(self):
         command = [titan_run.PROGRAM, "plan", CONFIGS / "llama3_405b.yaml", *FLOAT8, "--json"]
