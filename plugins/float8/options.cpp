@@ -1,5 +1,7 @@
 #include "options.h"
 
+#include "auto_filter.h"
+
 #include <titan/cpp/error.hpp>
 
 namespace float8 {
@@ -62,8 +64,6 @@ DelayedOptions read_delayed(const Create& create) {
   return options;
 }
 
-bool is_rowwise(Recipe recipe) { return recipe == Recipe::kRowwise || recipe == Recipe::kRowwiseWithGwHp; }
-
 }  // namespace
 
 Options read_options(const Create& create) {
@@ -88,19 +88,10 @@ Options read_options(const Create& create) {
   else if (given.history_length != standard.history_length || given.margin != standard.margin || given.algorithm != standard.algorithm)
     without_effect("amax_history_len, margin and amax_compute_algo belong to recipe delayed; recipe " + recipe + " has no history",
                    "take them out, or set recipe to delayed");
-  const bool has_filter = options.recipe == Recipe::kTensorwise || options.recipe == Recipe::kDelayed || options.recipe == Recipe::kRowwise;
-  if (options.auto_filter_small_kn && !has_filter)
+  if (options.auto_filter_small_kn && !has_auto_filter(options.recipe))
     without_effect("auto_filter_small_kn knows no thresholds for recipe " + recipe,
                    "name the layers that stay in exclude");
   return options;
-}
-
-std::string auto_filter(Recipe recipe, int64_t in_features, int64_t out_features) {
-  const bool small = is_rowwise(recipe) ? out_features <= 2048 || in_features <= 1024 || (out_features <= 4096 && in_features <= 2048)
-                                        : in_features <= 4096 && out_features <= 1024;
-  if (!small) return {};
-  return "[" + std::to_string(out_features) + ", " + std::to_string(in_features) +
-         "] is too small to be faster in float8 (auto_filter_small_kn)";
 }
 
 }  // namespace float8

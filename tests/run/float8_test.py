@@ -176,10 +176,20 @@ class Float8(unittest.TestCase):
         self.refused(*FLOAT8, "--float8.recipe=rowise", says="rowise", fix="did you mean 'rowwise'")
         self.refused("--model.converters=float8", says="needs a GPU of compute capability 8.9 or newer")
         self.refused("--model.converters=float8", "--float8.recipe=mxfp8", says="needs a GPU of compute capability 10.0 to 11.9")
+        self.refused(*FLOAT8, "--float8.fast_accum_output=off", says="fast_accum_output has no effect with emulate")
         # Names of torchtitan, new and old.
         self.refused("--model.converters=quantize.linear.float8", says="quantize.linear.float8", fix="did you mean 'float8'?")
         self.refused("--quantize.linear.float8.recipe_name=rowwise", says="quantize.linear.float8", fix="float8 is a converter")
         self.refused("--float8.enable_float8_linear=true", says="add it to the list, --model.converters=float8")
+
+    def test_gradients_of_weights_in_float32(self):
+        narrow = ["--training.mixed_precision_param=bfloat16", "--training.local_batch_size=2", "--training.global_batch_size=4"]
+        for recipe in RECIPES:
+            rounded = self.train(*FLOAT8, *narrow, f"--float8.recipe={recipe}")
+            exact = self.train(*FLOAT8, *narrow, f"--float8.recipe={recipe}", "--float8.grad_weight_fp32=true")
+            self.assertEqual(exact[0]["loss"], rounded[0]["loss"], recipe)
+            self.assertNotEqual(exact[-1]["loss"], rounded[-1]["loss"], recipe)
+            self.assertAlmostEqual(exact[-1]["loss"], rounded[-1]["loss"], delta=0.02)
 
     def test_power_of_two_scales(self):
         exact = self.train(*DELAYED, "--float8.power_of_two_scales=auto")
