@@ -191,6 +191,10 @@ class Float8(unittest.TestCase):
             self.assertNotEqual(exact[-1]["loss"], rounded[-1]["loss"], recipe)
             self.assertAlmostEqual(exact[-1]["loss"], rounded[-1]["loss"], delta=0.02)
 
+    def test_sums_in_float32_need_parameters_in_float32(self):
+        self.refused(*FLOAT8, "--float8.grad_weight_fp32=true", "--training.dtype=bfloat16", "--training.mixed_precision_param=bfloat16",
+                     says="grad_weight_fp32 needs parameters that are stored in float32", fix="set training.dtype to float32")
+
     def test_power_of_two_scales(self):
         exact = self.train(*DELAYED, "--float8.power_of_two_scales=auto")
         powers = self.train(*DELAYED, "--float8.power_of_two_scales=on")
