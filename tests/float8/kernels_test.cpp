@@ -312,6 +312,18 @@ TEST(Kernels, MeasuresEqualTheCpus) {
     }
 }
 
+TEST(Kernels, AMeasureDoesNotLoseANaN) {
+  std::mt19937 random(17);
+  for (const Kind& kind : kKinds)
+    for (const int64_t at : {int64_t{0}, int64_t{5}, int64_t{130 * 160 + 131}, int64_t{160 * 160 - 1}}) {
+      const Matrix x = sample(random, 160, 160, ScalarType::BFloat16, false);
+      Matrix changed = x;
+      static_cast<uint16_t*>(changed.mutable_data_ptr())[at] = 0x7fc0;
+      EXPECT_TRUE(std::isnan(device::measure_cast(x, kind.cast, std::nullopt, nullptr).amax)) << kind.name << " " << at;
+      EXPECT_TRUE(std::isnan(make_emulate_backend()->measure(x, kind.cast, std::nullopt, nullptr).amax)) << kind.name;
+    }
+}
+
 /// CUDA's conversion is the hardware's twin, so the two encoders in this plugin agree on a GPU too.
 TEST(Kernels, EncodersAgreeOnAllKindsOfFloats) {
   uint32_t state = 99;
