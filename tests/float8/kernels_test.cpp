@@ -343,6 +343,38 @@ TEST(Kernels, EncodersAgreeOnAllKindsOfFloats) {
   }
 }
 
+/// Every thread counts at `slot` of its number: with a slot for all of them, warps write over each other.
+template <int kSlots>
+struct CountingKernel {
+  struct Arguments {
+    int* seen;
+  };
+  struct Shared {
+    int slots[device::kThreads];
+  };
+  struct Thread {};
+  static constexpr int kPhases = 2;
+  static void phase(std::integral_constant<int, 0>, const Arguments& a, int64_t, int thread, Shared& shared, Thread&) {
+    shared.slots[thread % kSlots] = thread;
+    a.seen[thread] = shared.slots[0];
+  }
+  static void phase(std::integral_constant<int, 1>, const Arguments& a, int64_t, int thread, Shared& shared, Thread&) {
+    a.seen[device::kThreads + thread] = shared.slots[0];
+  }
+};
+
+/// What every other test here rests on: memory of a block is not passed from warp to warp without a barrier.
+TEST(Kernels, WarpsThatDoNotWaitForEachOtherShow) {
+  int seen[2 * device::kThreads] = {};
+  EXPECT_EQ(device::launch_kernel<CountingKernel<device::kThreads>>({seen}, 1, nullptr), nullptr);
+  EXPECT_EQ(seen[31], 0);
+  EXPECT_EQ(seen[32], 0x55555555) << "a warp saw what another wrote in the same phase";
+  EXPECT_EQ(seen[device::kThreads + 32], 0);
+  const char* error = device::launch_kernel<CountingKernel<1>>({seen}, 1, nullptr);
+  ASSERT_NE(error, nullptr);
+  EXPECT_STREQ(error, "two warps write one place between two barriers");
+}
+
 TEST(Kernels, AnErrorOfTheLaunchIsToldInItsWords) {
   launch_error() = "an illegal memory access was encountered";
   const float x[256] = {};
