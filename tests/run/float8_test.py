@@ -213,6 +213,11 @@ class Float8(unittest.TestCase):
         self.refused(*FLOAT8, "--float8.grad_weight_fp32=true", "--training.dtype=bfloat16", "--training.mixed_precision_param=bfloat16",
                      says="grad_weight_fp32 needs parameters that are stored in float32", fix="set training.dtype to float32")
 
+    def test_inspect_writes_whole_bounds(self):
+        shown = titan_run.run("plugins", "inspect", "float8").stdout
+        self.assertRegex(shown, r"amax_history_len +int += 1024 +1 \.\. 65536 ")
+        self.assertRegex(shown, r"metrics_freq +int += 0 +0 \.\.  ")
+
     def test_power_of_two_scales(self):
         exact = self.train(*DELAYED, "--float8.power_of_two_scales=auto")
         powers = self.train(*DELAYED, "--float8.power_of_two_scales=on")
