@@ -80,6 +80,14 @@ Options read_options(const Create& create) {
   if (options.float32_grad_weight && !titan::sdk::host_has(&titan_host::call_grad_accumulator))
     throw Error(TITAN_UNSUPPORTED, "grad_weight_fp32 needs a titan with API level 2, and this one has " + std::to_string(titan::sdk::host().api_level),
                 "use a newer titan, or set grad_weight_fp32 to false");
+  // A sum of gradients has the type that the weight is stored in: in a narrower one nothing would be left of float32.
+  const titan_dl_dtype stored = create.parameter_dtype();
+  const bool narrower = stored.bits != 0 && (stored.code != TITAN_DTYPE_FLOAT || stored.bits != 32);
+  if (options.float32_grad_weight && narrower)
+    without_effect("grad_weight_fp32 needs parameters that are stored in float32, as the sums of their gradients are; these are stored in " +
+                       std::to_string(stored.bits) + " bits",
+                   "set training.dtype to float32 (with training.mixed_precision_param: bfloat16 layers compute in bfloat16 all the same), "
+                   "or grad_weight_fp32 to false");
   options.fast_accumulation = read_fast_accumulation(create, options);
 
   const DelayedOptions given = read_delayed(create), standard;

@@ -192,6 +192,18 @@ TEST(Kernels, MeasuresEqualTheCpus) {
     }
 }
 
+TEST(Kernels, AMeasureDoesNotLoseANaN) {
+  std::mt19937 random(17);
+  for (const Kind& kind : kKinds)
+    for (const int64_t at : {int64_t{0}, int64_t{5}, int64_t{130 * 160 + 131}, int64_t{160 * 160 - 1}}) {
+      const Matrix x = sample(random, 160, 160, ScalarType::BFloat16, false);
+      Matrix changed = x;
+      static_cast<uint16_t*>(changed.mutable_data_ptr())[at] = 0x7fc0;
+      EXPECT_TRUE(std::isnan(device::measure_cast(x, kind.cast, std::nullopt, nullptr).amax)) << kind.name << " " << at;
+      EXPECT_TRUE(std::isnan(make_emulate_backend()->measure(x, kind.cast, std::nullopt, nullptr).amax)) << kind.name;
+    }
+}
+
 /// CUDA's conversion is the hardware's twin, so the two encoders in this plugin agree on a GPU too.
 TEST(Kernels, EncodersAgreeOnAllKindsOfFloats) {
   uint32_t state = 99;
@@ -209,6 +221,38 @@ TEST(Kernels, EncodersAgreeOnAllKindsOfFloats) {
       ASSERT_TRUE(same_code(Format::kE5M2, e5m2.of[j], encode<Format::kE5M2>(x[j]))) << x[j];
     }
   }
+}
+
+/// Every thread counts at `slot` of its number: with a slot for all of them, warps write over each other.
+template <int kSlots>
+struct CountingKernel {
+  struct Arguments {
+    int* seen;
+  };
+  struct Shared {
+    int slots[device::kThreads];
+  };
+  struct Thread {};
+  static constexpr int kPhases = 2;
+  static void phase(std::integral_constant<int, 0>, const Arguments& a, int64_t, int thread, Shared& shared, Thread&) {
+    shared.slots[thread % kSlots] = thread;
+    a.seen[thread] = shared.slots[0];
+  }
+  static void phase(std::integral_constant<int, 1>, const Arguments& a, int64_t, int thread, Shared& shared, Thread&) {
+    a.seen[device::kThreads + thread] = shared.slots[0];
+  }
+};
+
+/// What every other test here rests on: memory of a block is not passed from warp to warp without a barrier.
+TEST(Kernels, WarpsThatDoNotWaitForEachOtherShow) {
+  int seen[2 * device::kThreads] = {};
+  EXPECT_EQ(device::launch_kernel<CountingKernel<device::kThreads>>({seen}, 1, nullptr), nullptr);
+  EXPECT_EQ(seen[31], 0);
+  EXPECT_EQ(seen[32], 0x55555555) << "a warp saw what another wrote in the same phase";
+  EXPECT_EQ(seen[device::kThreads + 32], 0);
+  const char* error = device::launch_kernel<CountingKernel<1>>({seen}, 1, nullptr);
+  ASSERT_NE(error, nullptr);
+  EXPECT_STREQ(error, "two warps write one place between two barriers");
 }
 
 TEST(Kernels, AnErrorOfTheLaunchIsToldInItsWords) {
