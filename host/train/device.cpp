@@ -28,14 +28,16 @@ class Driver {
   void* library_;  // stays open: drivers do not like to be unloaded
 };
 
+/// Of the copy that is mapped (torch's), else of the first that is found: the order in which plugins look.
 int32_t cublaslt_version() {
-  for (const char* name : {"libcublasLt.so.13", "libcublasLt.so.12"}) {
-    void* library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
-    if (!library) continue;
-    using Version = size_t (*)();
-    if (auto* version = reinterpret_cast<Version>(dlsym(library, "cublasLtGetVersion")))
-      return static_cast<int32_t>(version());
-  }
+  for (const int where : {RTLD_NOLOAD, 0})
+    for (const char* name : {"libcublasLt.so.13", "libcublasLt.so.12"}) {
+      void* library = dlopen(name, RTLD_LAZY | RTLD_LOCAL | where);
+      if (!library) continue;
+      using Version = size_t (*)();
+      if (auto* version = reinterpret_cast<Version>(dlsym(library, "cublasLtGetVersion")))
+        return static_cast<int32_t>(version());
+    }
   return 0;
 }
 
