@@ -186,9 +186,12 @@ class CudaPlatform final : public Platform {
 }  // namespace
 
 std::unique_ptr<Platform> open_platform() {
-  if (!train::detect_device().cuda)
-    throw NoGpu(
-        "no CUDA device was found: libcuda.so.1 is missing or lists none. Nothing was checked.");
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess || count == 0)
+    throw NoGpu(std::string("no CUDA device was found") +
+                (error == cudaSuccess ? "" : std::string(" (") + cudaGetErrorString(error) + ")") +
+                ". Nothing was checked.");
   train::Device device = train::resolve_device("cuda");
   return std::make_unique<CudaPlatform>(device.device, std::move(device.facts));
 }
