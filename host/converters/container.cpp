@@ -98,8 +98,10 @@ void ModelConvertersContainer::run_hook(model::Module& root, size_t index, HookR
     add(named.fqn, named.buffer->stored_as, named.buffer->tensor, 0, true);
 
   // torch's current stream, which the optimizer has just used: what a hook queues comes after that.
-  if (context.device.is_cuda())
-    context.stream = c10::impl::VirtualGuardImpl(context.device.type()).getStream(context.device).native_handle();
+  if (context.device.is_cuda()) {
+    const c10::impl::VirtualGuardImpl guard(context.device.type());
+    context.stream = guard.getStream(context.device).native_handle();
+  }
 
   c10::NoGradGuard no_grad;
   if (after_init)
