@@ -91,6 +91,10 @@ read -r major minor <<<"$release"
 [ $((100 * ${major:-0} + ${minor:-0})) -ge 1209 ] ||
   fail 3 "$nvcc is CUDA ${major:-?}.${minor:-?}, and 12.9 or newer is needed" "install a newer CUDA toolkit, or set CUDA_HOME to one"
 
+home=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
+[ -n "$(find -L "$home" -name libcudart_static.a -print -quit)" ] ||
+  fail 3 "the toolkit of $nvcc has no libcudart_static.a" "install the whole CUDA toolkit, or set CUDA_HOME to one"
+
 command -v cmake >/dev/null || fail 3 "there is no cmake" "install CMake 3.24 or newer"
 if command -v ninja >/dev/null; then
   generator=Ninja
@@ -109,14 +113,23 @@ fi
 [ -n "$build_only" ] || [ -e "$torch/lib/libtorch_cuda.so" ] ||
   fail 3 "the LibTorch in $torch has no CUDA: lib/libtorch_cuda.so is missing" "install the CUDA build of torch"
 
+# A toolkit without cuBLAS will do if the libraries that torch brings have its header.
+flags=''
+if [ -z "$(find -L "$home" -name cublasLt.h -print -quit)" ]; then
+  header=$(find -L "$torch/../nvidia" -name cublasLt.h -print -quit 2>/dev/null)
+  [ -n "$header" ] || fail 3 "cublasLt.h is neither in the toolkit of $nvcc nor beside torch" "install the whole CUDA toolkit, or the wheel nvidia-cublas"
+  flags="-idirafter $(dirname "$header")"
+fi
+
 echo "building for compute capability $arch with CUDA $major.$minor, torch in $torch, $jobs at once"
 log=$build/build.log
 # Half a minute is kept to run what matters most.
 limit=$(($(left) - 30))
+[ -n "$build_only" ] || [ "$limit" -gt 0 ] || fail 1 "$seconds s are too few to build and run anything" "give it more with --seconds"
 [ -z "$build_only" ] || limit=0
 if ! { timeout "$limit" cmake -S "$root" -B "$build" -G "$generator" -DCMAKE_BUILD_TYPE=Release -DTITAN_DEVICE_CHECK=ON \
   -DTITAN_TORCH_ROOT="$torch" -DTITAN_NVCC="$nvcc" -DCMAKE_CUDA_ARCHITECTURES="$architecture-real" \
-  -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CUDA_HOST_COMPILER="$compiler" &&
+  -DCMAKE_CXX_FLAGS="$flags" -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CUDA_HOST_COMPILER="$compiler" &&
   timeout "$limit" cmake --build "$build" --parallel "$jobs" --target device_check float8; } >"$log" 2>&1; then
   tail -n 30 "$log" >&2
   [ -n "$build_only" ] || [ "$(left)" -gt 30 ] || fail 1 "building did not end in time" "give it more with --seconds, or build before with --build-only"

@@ -1,5 +1,5 @@
-/// A CPU that plays a GPU, for the test of the driver itself: the device backend then runs with doubles for cuBLASLt
-/// and for the launch of kernels. Its figures mean nothing.
+/// A CPU that plays a GPU, for the test of the driver itself: the device backend then runs with
+/// doubles for cuBLASLt and for the launch of kernels. Its figures mean nothing.
 #include <stdlib.h>
 #include <torch/headeronly/version.h>
 
@@ -40,9 +40,11 @@ class CpuPlatform final : public Platform {
   Json describe() override {
     Json json = Json::object();
     json["name"] = facts_.name;
-    json["capability"] = std::to_string(facts_.capability_major) + "." + std::to_string(facts_.capability_minor);
+    json["capability"] =
+        std::to_string(facts_.capability_major) + "." + std::to_string(facts_.capability_minor);
     json["cublaslt"] = facts_.cublaslt_version;
-    json["torch"] = std::to_string(TORCH_VERSION_MAJOR) + "." + std::to_string(TORCH_VERSION_MINOR) + "." + std::to_string(TORCH_VERSION_PATCH);
+    json["torch"] = std::to_string(TORCH_VERSION_MAJOR) + "." +
+                    std::to_string(TORCH_VERSION_MINOR) + "." + std::to_string(TORCH_VERSION_PATCH);
     return json;
   }
   Json state_now() override { return {}; }
@@ -51,11 +53,15 @@ class CpuPlatform final : public Platform {
     for (int i = 0; i < 2; ++i) {
       const auto begin = std::chrono::steady_clock::now();
       work();
-      samples.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+      samples.push_back(
+          std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+              .count());
     }
     return samples;
   }
-  std::unique_ptr<Recording> record(const std::function<void()>& work) override { return std::make_unique<Again>(work); }
+  std::unique_ptr<Recording> record(const std::function<void()>& work) override {
+    return std::make_unique<Again>(work);
+  }
 
  private:
   converters::DeviceFacts facts_;

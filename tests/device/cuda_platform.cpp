@@ -18,8 +18,9 @@ namespace {
 
 void check_cuda(cudaError_t error, const char* doing) {
   if (error != cudaSuccess)
-    throw environment_error(std::string("CUDA could not ") + doing + ": " + cudaGetErrorString(error), "the GPU",
-                            "see that nvidia-smi lists the GPU and that the driver is as new as the CUDA toolkit");
+    throw environment_error(
+        std::string("CUDA could not ") + doing + ": " + cudaGetErrorString(error), "the GPU",
+        "see that nvidia-smi lists the GPU and that the driver is as new as the CUDA toolkit");
 }
 
 class Event {
@@ -40,7 +41,8 @@ class GraphRecording final : public Recording {
     const cudaError_t error = cudaGraphInstantiate(&executable_, graph_, 0);
     if (error != cudaSuccess) {
       cudaGraphDestroy(graph_);
-      throw std::runtime_error(std::string("the recorded work cannot be made ready: ") + cudaGetErrorString(error));
+      throw std::runtime_error(std::string("the recorded work cannot be made ready: ") +
+                               cudaGetErrorString(error));
     }
   }
   ~GraphRecording() override {
@@ -48,7 +50,9 @@ class GraphRecording final : public Recording {
     cudaGraphExecDestroy(executable_);
     cudaGraphDestroy(graph_);
   }
-  void replay() override { check_cuda(cudaGraphLaunch(executable_, stream_), "launch recorded work"); }
+  void replay() override {
+    check_cuda(cudaGraphLaunch(executable_, stream_), "launch recorded work");
+  }
 
  private:
   cudaGraph_t graph_;
@@ -71,7 +75,9 @@ std::string first_line_of(const char* command) {
 class CudaPlatform final : public Platform {
  public:
   CudaPlatform(at::Device device, converters::DeviceFacts facts)
-      : facts_(std::move(facts)), guard_(at::kCUDA), torch_stream_(guard_.getStreamFromGlobalPool(device)) {
+      : facts_(std::move(facts)),
+        guard_(at::kCUDA),
+        torch_stream_(guard_.getStreamFromGlobalPool(device)) {
     check_cuda(cudaSetDevice(device.index()), "use the GPU");
     guard_.exchangeStream(torch_stream_);
     stream_ = static_cast<cudaStream_t>(torch_stream_.native_handle());
@@ -81,7 +87,9 @@ class CudaPlatform final : public Platform {
   const converters::DeviceFacts& facts() const override { return facts_; }
   std::string torch_device() const override { return "cuda:0"; }
   void* stream() const override { return stream_; }
-  void synchronize() override { check_cuda(cudaStreamSynchronize(stream_), "finish the work that was queued"); }
+  void synchronize() override {
+    check_cuda(cudaStreamSynchronize(stream_), "finish the work that was queued");
+  }
 
   Json describe() override {
     cudaDeviceProp properties{};
@@ -94,24 +102,29 @@ class CudaPlatform final : public Platform {
     cudaDeviceGetAttribute(&bus, cudaDevAttrGlobalMemoryBusWidth, 0);
     Json json = Json::object();
     json["name"] = facts_.name;
-    json["capability"] = std::to_string(facts_.capability_major) + "." + std::to_string(facts_.capability_minor);
+    json["capability"] =
+        std::to_string(facts_.capability_major) + "." + std::to_string(facts_.capability_minor);
     json["multiprocessors"] = properties.multiProcessorCount;
     json["memory_bytes"] = static_cast<double>(properties.totalGlobalMem);
     json["l2_bytes"] = properties.l2CacheSize;
     json["driver"] = driver;
     json["runtime"] = runtime;
     json["cublaslt"] = facts_.cublaslt_version;
-    json["torch"] = std::to_string(TORCH_VERSION_MAJOR) + "." + std::to_string(TORCH_VERSION_MINOR) + "." + std::to_string(TORCH_VERSION_PATCH);
+    json["torch"] = std::to_string(TORCH_VERSION_MAJOR) + "." +
+                    std::to_string(TORCH_VERSION_MINOR) + "." + std::to_string(TORCH_VERSION_PATCH);
     json["highest_clock_khz"] = clock;
     json["memory_clock_khz"] = memory_clock;
     json["memory_bus_bits"] = bus;
-    json["driver_name"] = first_line_of("nvidia-smi --query-gpu=driver_version --format=csv,noheader -i 0 2>/dev/null");
+    json["driver_name"] = first_line_of(
+        "nvidia-smi --query-gpu=driver_version --format=csv,noheader -i 0 2>/dev/null");
     return json;
   }
 
   Json state_now() override {
-    const std::string names = "clocks.sm,clocks.mem,power.draw,power.limit,temperature.gpu,clocks_event_reasons.active";
-    const std::string line = first_line_of(("nvidia-smi --query-gpu=" + names + " --format=csv,noheader -i 0 2>/dev/null").c_str());
+    const std::string names =
+        "clocks.sm,clocks.mem,power.draw,power.limit,temperature.gpu,clocks_event_reasons.active";
+    const std::string line = first_line_of(
+        ("nvidia-smi --query-gpu=" + names + " --format=csv,noheader -i 0 2>/dev/null").c_str());
     if (line.find(',') == std::string::npos) return {};
     Json json = Json::object();
     std::istringstream keys(names), values(line);
@@ -120,7 +133,8 @@ class CudaPlatform final : public Platform {
     return json;
   }
 
-  std::vector<double> time(const std::function<void()>& work, const Repetition& repetition) override {
+  std::vector<double> time(const std::function<void()>& work,
+                           const Repetition& repetition) override {
     const Event begin, end;
     const auto run = [&](int count) {
       check_cuda(cudaEventRecord(begin.get(), stream_), "record an event");
@@ -133,7 +147,8 @@ class CudaPlatform final : public Platform {
     };
     run(2);
     const double once = run(1);
-    const int count = std::clamp(static_cast<int>(repetition.sample_ms / std::max(once, 1e-3)), 1, repetition.most_runs);
+    const int count = std::clamp(static_cast<int>(repetition.sample_ms / std::max(once, 1e-3)), 1,
+                                 repetition.most_runs);
     std::vector<double> samples;
     for (int i = 0; i < repetition.samples; ++i) samples.push_back(run(count));
     return samples;
@@ -141,8 +156,10 @@ class CudaPlatform final : public Platform {
 
   std::unique_ptr<Recording> record(const std::function<void()>& work) override {
     synchronize();
-    // Thread-local: on this thread a call that waits or allocates fails, on torch's threads only one that waits.
-    check_cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "begin to record");
+    // Thread-local: on this thread a call that waits or allocates fails, on torch's threads only
+    // one that waits.
+    check_cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
+               "begin to record");
     std::string reason;
     try {
       work();
@@ -151,7 +168,8 @@ class CudaPlatform final : public Platform {
     }
     cudaGraph_t graph = nullptr;
     const cudaError_t ended = cudaStreamEndCapture(stream_, &graph);
-    if (reason.empty() && ended == cudaSuccess && graph) return std::make_unique<GraphRecording>(graph, stream_);
+    if (reason.empty() && ended == cudaSuccess && graph)
+      return std::make_unique<GraphRecording>(graph, stream_);
     if (graph) cudaGraphDestroy(graph);
     cudaGetLastError();  // an invalid recording leaves its error behind
     if (reason.empty()) reason = cudaGetErrorString(ended);
@@ -168,8 +186,12 @@ class CudaPlatform final : public Platform {
 }  // namespace
 
 std::unique_ptr<Platform> open_platform() {
-  if (!train::detect_device().cuda)
-    throw NoGpu("no CUDA device was found: libcuda.so.1 is missing or lists none. Nothing was checked.");
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess || count == 0)
+    throw NoGpu(std::string("no CUDA device was found") +
+                (error == cudaSuccess ? "" : std::string(" (") + cudaGetErrorString(error) + ")") +
+                ". Nothing was checked.");
   train::Device device = train::resolve_device("cuda");
   return std::make_unique<CudaPlatform>(device.device, std::move(device.facts));
 }

@@ -25,12 +25,15 @@ class Parser {
 
  private:
   [[noreturn]] void fail(const std::string& needed) const {
-    const std::string found = at_ < text_.size() ? "'" + std::string(1, text_[at_]) + "'" : "the end";
-    throw data_error("byte " + std::to_string(at_) + " is " + found + " where JSON needs " + needed, place_,
-                     "put the file of the repository back (git checkout)");
+    const std::string found =
+        at_ < text_.size() ? "'" + std::string(1, text_[at_]) + "'" : "the end";
+    throw data_error("byte " + std::to_string(at_) + " is " + found + " where JSON needs " + needed,
+                     place_, "put the file of the repository back (git checkout)");
   }
   void skip_blanks() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) ++at_;
+    while (at_ < text_.size() &&
+           (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
+      ++at_;
   }
   bool take(char wanted) {
     skip_blanks();
@@ -99,7 +102,8 @@ class Parser {
   Json number() {
     double value = 0;
     // from_chars also takes "inf" and "nan", which JSON does not have.
-    if (at_ < text_.size() && text_[at_] != '-' && (text_[at_] < '0' || text_[at_] > '9')) fail("a value");
+    if (at_ < text_.size() && text_[at_] != '-' && (text_[at_] < '0' || text_[at_] > '9'))
+      fail("a value");
     const char *begin = text_.data() + at_, *end = text_.data() + text_.size();
     const auto [stop, error] = std::from_chars(begin, end, value);
     if (error != std::errc() || stop == begin) fail("a value");
@@ -145,7 +149,9 @@ const T& as(const V& value, const char* kind) {
 
 }  // namespace
 
-Json Json::parse(const std::string& text, const std::string& place) { return Parser(text, place).whole(); }
+Json Json::parse(const std::string& text, const std::string& place) {
+  return Parser(text, place).whole();
+}
 
 bool Json::flag() const { return as<bool>(value_, "true or false"); }
 double Json::number() const { return as<double>(value_, "a number"); }
@@ -167,7 +173,8 @@ const Json* Json::find(const std::string& key) const {
 
 const Json& Json::at(const std::string& key) const {
   if (const Json* found = find(key)) return *found;
-  throw data_error("a JSON object has no member '" + key + "'", key, "put the file of the repository back (git checkout)");
+  throw data_error("a JSON object has no member '" + key + "'", key,
+                   "put the file of the repository back (git checkout)");
 }
 
 Json& Json::operator[](const std::string& key) {

@@ -1,6 +1,7 @@
 /// JSON as a value: what the report is written in and what reference files are read with.
 ///
-/// Why not a library: the driver is built where there is a compiler, a CUDA toolkit and a torch, and nothing else.
+/// Why not a library: the driver is built where there is a compiler, a CUDA toolkit and a torch,
+/// and nothing else.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,8 @@ class Json {
   static Json array() { return Json(Array{}); }
   static Json object() { return Json(Object{}); }
 
-  /// One value and nothing behind it. Throws titan::Error (a data error) naming `place` and the byte.
+  /// One value and nothing behind it. Throws titan::Error (a data error) naming `place` and the
+  /// byte.
   static Json parse(const std::string& text, const std::string& place);
 
   bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
@@ -51,7 +53,8 @@ class Json {
   /// Null becomes an array.
   Json& push(Json item);
 
-  /// Indented by two. Numbers that are not finite are written as text, which JSON has no numbers for: "nan", "inf".
+  /// Indented by two. Numbers that are not finite are written as text, which JSON has no numbers
+  /// for: "nan", "inf".
   std::string dump() const;
 
  private:

@@ -1,4 +1,5 @@
-/// float8 on a real GPU: what holds there and how fast it is. scripts/device_check.sh builds and runs it.
+/// float8 on a real GPU: what holds there and how fast it is. scripts/device_check.sh builds and
+/// runs it.
 #include <stdlib.h>
 
 #include <algorithm>
@@ -18,7 +19,8 @@ namespace {
 constexpr int kNoGpu = 77;
 constexpr int kDied = 70;
 
-constexpr const char* kUsage = R"(usage: device_check --plugin FILE [--emulation FILE] [--json FILE] [--seconds N] [--only PART[,PART]]
+constexpr const char* kUsage =
+    R"(usage: device_check --plugin FILE [--emulation FILE] [--json FILE] [--seconds N] [--only PART[,PART]]
 
 Checks the float8 plugin on CUDA device 0.
 
@@ -43,7 +45,9 @@ struct Arguments {
   std::set<std::string> only;  ///< empty: all
 };
 
-[[noreturn]] void refuse(const std::string& what) { throw usage_error(what, "the command line", "see device_check --help"); }
+[[noreturn]] void refuse(const std::string& what) {
+  throw usage_error(what, "the command line", "see device_check --help");
+}
 
 constexpr const char* kParts[] = {"casts", "layers", "training", "recording", "kernels", "speed"};
 
@@ -51,7 +55,8 @@ std::set<std::string> parts_in(const std::string& list) {
   std::set<std::string> parts;
   std::istringstream words(list);
   for (std::string word; std::getline(words, word, ',');) {
-    if (std::find(std::begin(kParts), std::end(kParts), word) == std::end(kParts)) refuse("--only knows no part '" + word + "'");
+    if (std::find(std::begin(kParts), std::end(kParts), word) == std::end(kParts))
+      refuse("--only knows no part '" + word + "'");
     parts.insert(word);
   }
   return parts;
@@ -60,7 +65,8 @@ std::set<std::string> parts_in(const std::string& list) {
 double number_in(const std::string& option, const std::string& text) {
   char* end = nullptr;
   const double value = strtod(text.c_str(), &end);
-  if (end == text.c_str() || *end || !(value >= 0)) refuse(option + " takes a number of seconds, found '" + text + "'");
+  if (end == text.c_str() || *end || !(value >= 0))
+    refuse(option + " takes a number of seconds, found '" + text + "'");
   return value;
 }
 
@@ -70,14 +76,22 @@ Arguments parse(const std::vector<std::string>& words) {
     const std::string& word = words[i];
     if (i + 1 == words.size()) refuse("'" + word + "' is no option, or lacks its value");
     const std::string& value = words[++i];
-    if (word == "--plugin") arguments.files.device = value;
-    else if (word == "--emulation") arguments.files.emulation = value;
-    else if (word == "--json") arguments.json = value;
-    else if (word == "--resume") arguments.resume = value == "yes";
-    else if (word == "--build-seconds") arguments.build_seconds = number_in(word, value);
-    else if (word == "--only") arguments.only = parts_in(value);
-    else if (word == "--seconds") arguments.seconds = number_in(word, value);
-    else refuse("there is no option '" + word + "'");
+    if (word == "--plugin")
+      arguments.files.device = value;
+    else if (word == "--emulation")
+      arguments.files.emulation = value;
+    else if (word == "--json")
+      arguments.json = value;
+    else if (word == "--resume")
+      arguments.resume = value == "yes";
+    else if (word == "--build-seconds")
+      arguments.build_seconds = number_in(word, value);
+    else if (word == "--only")
+      arguments.only = parts_in(value);
+    else if (word == "--seconds")
+      arguments.seconds = number_in(word, value);
+    else
+      refuse("there is no option '" + word + "'");
   }
   if (arguments.files.device.empty()) refuse("--plugin FILE is missing");
   if (arguments.files.emulation.empty()) arguments.files.emulation = arguments.files.device;
@@ -94,12 +108,17 @@ int run(const Arguments& arguments) {
       {"casts", [&] { check_casts(*platform, report); }},
       {"layers", [&] { check_layers(*platform, report); }},
       {"training", [&] { check_training(*platform, report, files); }},
-      {"recording", [&] { check_layer_recording(*platform, report); check_model_recording(*platform, report, files); }},
+      {"recording",
+       [&] {
+         check_layer_recording(*platform, report);
+         check_model_recording(*platform, report, files);
+       }},
       {"kernels", [&] { measure_kernels(*platform, report); }},
       {"speed", [&] { measure_layers(*platform, report); }},
   };
   for (const auto& [name, part] : parts) {
-    const bool wanted = arguments.only.empty() || arguments.only.count(name) > 0 || std::string(name) == "device";
+    const bool wanted =
+        arguments.only.empty() || arguments.only.count(name) > 0 || std::string(name) == "device";
     if (!wanted || !report.enter(name)) continue;
     try {
       part();
@@ -143,4 +162,6 @@ int main_of(const std::vector<std::string>& words) {
 
 }  // namespace titan::device_check
 
-int main(int count, char** words) { return titan::device_check::main_of({words + 1, words + count}); }
+int main(int count, char** words) {
+  return titan::device_check::main_of({words + 1, words + count});
+}

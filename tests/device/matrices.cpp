@@ -16,7 +16,8 @@ using titan::sdk::torch_op;
 
 torch::stable::Device device_of(const Platform& platform) {
   using torch::headeronly::DeviceType;
-  return platform.is_gpu() ? torch::stable::Device(DeviceType::CUDA, 0) : torch::stable::Device(DeviceType::CPU);
+  return platform.is_gpu() ? torch::stable::Device(DeviceType::CUDA, 0)
+                           : torch::stable::Device(DeviceType::CPU);
 }
 
 titan_device_info info_of(const converters::DeviceFacts& facts) {
@@ -36,7 +37,9 @@ Matrix on_device(const Platform& platform, const Matrix& a) {
 }
 
 Matrix on_cpu(const Matrix& a) {
-  return a.is_cpu() ? a : torch::stable::to(a, torch::stable::Device(torch::headeronly::DeviceType::CPU));
+  return a.is_cpu()
+             ? a
+             : torch::stable::to(a, torch::stable::Device(torch::headeronly::DeviceType::CPU));
 }
 
 float8::device::Operand on_cpu(const float8::device::Operand& operand) {
@@ -45,19 +48,25 @@ float8::device::Operand on_cpu(const float8::device::Operand& operand) {
 
 Matrix empty_on_device(const Platform& platform, int64_t rows, int64_t columns, ScalarType type) {
   const std::array<int64_t, 2> shape{rows, columns};
-  return torch::stable::empty({shape.data(), shape.size()}, type, std::nullopt, device_of(platform));
+  return torch::stable::empty({shape.data(), shape.size()}, type, std::nullopt,
+                              device_of(platform));
 }
 
-Matrix random_on_device(const Platform& platform, int64_t rows, int64_t columns, ScalarType type, double deviation) {
-  return torch_op("aten::normal_", "", empty_on_device(platform, rows, columns, type), 0.0, deviation, std::nullopt);
+Matrix random_on_device(const Platform& platform, int64_t rows, int64_t columns, ScalarType type,
+                        double deviation) {
+  return torch_op("aten::normal_", "", empty_on_device(platform, rows, columns, type), 0.0,
+                  deviation, std::nullopt);
 }
 
 Matrix number_on_device(const Platform& platform, float value) {
   const std::array<int64_t, 1> shape{1};
-  return torch::stable::full({shape.data(), shape.size()}, value, ScalarType::Float, std::nullopt, device_of(platform));
+  return torch::stable::full({shape.data(), shape.size()}, value, ScalarType::Float, std::nullopt,
+                             device_of(platform));
 }
 
-Matrix torch_product(const Matrix& a, const Matrix& b) { return torch_op("aten::mm", "", a, torch::stable::transpose(b, 0, 1)); }
+Matrix torch_product(const Matrix& a, const Matrix& b) {
+  return torch_op("aten::mm", "", a, torch::stable::transpose(b, 0, 1));
+}
 
 double tflops_of_cube(int64_t size, double milliseconds) {
   const auto side = static_cast<double>(size);
@@ -73,7 +82,8 @@ std::vector<std::string> recipe_names() {
 std::optional<std::string> refusal_of(const Platform& platform, const std::string& name) {
   const float8::Recipe recipe = float8::find_recipe(name).value();
   const bool power_of_two = float8::plan_of(recipe).y.left.rule != float8::ScaleRule::kExact;
-  const auto refusal = float8::check_device(info_of(platform.facts()), {recipe, power_of_two, false, float8::built_for_cublaslt()});
+  const auto refusal = float8::check_device(
+      info_of(platform.facts()), {recipe, power_of_two, false, float8::built_for_cublaslt()});
   return refusal ? std::optional<std::string>(refusal->message) : std::nullopt;
 }
 
@@ -90,17 +100,21 @@ std::vector<float8::Recipe> recipes_of(const Platform& platform, Report* report)
   return recipes;
 }
 
-bool has_vector_scales(const Platform& platform) { return float8::has_vector_scales(info_of(platform.facts())); }
+bool has_vector_scales(const Platform& platform) {
+  return float8::has_vector_scales(info_of(platform.facts()));
+}
 
-std::unique_ptr<float8::Backend> device_backend(const Platform& platform, const float8::Plan& plan, bool fast) {
+std::unique_ptr<float8::Backend> device_backend(const Platform& platform, const float8::Plan& plan,
+                                                bool fast) {
   const converters::DeviceFacts& facts = platform.facts();
-  float8::DeviceSettings settings{facts.capability_major, facts.capability_minor, has_vector_scales(platform)};
+  float8::DeviceSettings settings{facts.capability_major, facts.capability_minor,
+                                  has_vector_scales(platform)};
   settings.fast_y = fast && float8::has_fast_accumulation(plan.recipe);
   return float8::make_cuda_backend(plan, settings);
 }
 
-LayerResult run_layer(float8::Backend& backend, const Matrix& x, const Matrix& w, const Matrix& grad_y, void* stream,
-                      const float8::StoredScales& stored) {
+LayerResult run_layer(float8::Backend& backend, const Matrix& x, const Matrix& w,
+                      const Matrix& grad_y, void* stream, const float8::StoredScales& stored) {
   float8::ForwardCall call{x, w};
   call.stored = stored;
   call.needs_x = call.needs_w = true;
@@ -114,12 +128,15 @@ LayerResult run_layer(float8::Backend& backend, const Matrix& x, const Matrix& w
   return {forward.y, *backward.x, *backward.w, forward.amax_x, forward.amax_w, backward.amax};
 }
 
-DelayedLayer::DelayedLayer(const Platform& platform, const float8::Plan& plan, int64_t history_length) {
+DelayedLayer::DelayedLayer(const Platform& platform, const float8::Plan& plan,
+                           int64_t history_length) {
   options.history_length = history_length;
   const std::array<int64_t, 1> shape{history_length};
   for (int i = 0; i < 3; ++i) {
-    const Matrix history = torch::stable::full({shape.data(), shape.size()}, 0.0, ScalarType::Float, std::nullopt, device_of(platform));
-    states.push_back({history, number_on_device(platform, 0), i == 2 ? plan.dx.left.format : plan.y.left.format});
+    const Matrix history = torch::stable::full({shape.data(), shape.size()}, 0.0, ScalarType::Float,
+                                               std::nullopt, device_of(platform));
+    states.push_back({history, number_on_device(platform, 0),
+                      i == 2 ? plan.dx.left.format : plan.y.left.format});
   }
 }
 

@@ -1,4 +1,5 @@
-/// That a whole training step with the plugin never waits for the device: the reference model's can be recorded.
+/// That a whole training step with the plugin never waits for the device: the reference model's can
+/// be recorded.
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
@@ -15,7 +16,8 @@ namespace {
 constexpr int kWarmUp = 3;
 
 /// How far two models are apart, in units of how far one of them moved in a step.
-double apart(const std::map<std::string, at::Tensor>& a, const std::map<std::string, at::Tensor>& b, const std::map<std::string, at::Tensor>& before) {
+double apart(const std::map<std::string, at::Tensor>& a, const std::map<std::string, at::Tensor>& b,
+             const std::map<std::string, at::Tensor>& before) {
   double distance = 0, moved = 0;
   for (const auto& [name, tensor] : a) {
     distance = std::max(distance, (tensor - b.at(name)).abs().max().item<double>());
@@ -27,7 +29,8 @@ double apart(const std::map<std::string, at::Tensor>& a, const std::map<std::str
 /// Empty: it was recorded, and replaying it is a step like any other. Otherwise what was wrong.
 std::string problem_of_recording(Platform& platform, const std::optional<Float8Use>& float8) {
   const at::Device device(platform.torch_device());
-  ReferenceModel recorded(device, platform.stream(), float8), twin(device, platform.stream(), float8);
+  ReferenceModel recorded(device, platform.stream(), float8),
+      twin(device, platform.stream(), float8);
   const TokenBatch batch = recorded.batch(0);
   for (int i = 0; i < kWarmUp; ++i) {
     recorded.step(batch, /*clip=*/false);
@@ -46,7 +49,9 @@ std::string problem_of_recording(Platform& platform, const std::optional<Float8U
   recording->replay();
   platform.synchronize();
   const double distance = apart(recorded.parameters(), twin.parameters(), before);
-  return distance <= 0.01 ? "" : "replayed it gives weights that are " + digits(distance, 3) + " steps away";
+  return distance <= 0.01
+             ? ""
+             : "replayed it gives weights that are " + digits(distance, 3) + " steps away";
 }
 
 }  // namespace
@@ -62,14 +67,18 @@ void check_model_recording(Platform& platform, Report& report, const PluginFiles
   }
   const converters::Registry registry = load_plugin_file(files.device);
   for (const std::string& recipe : recipe_names()) {
-    if (refusal_of(platform, recipe) || !report.has_time_for("recording of a step with " + recipe, 2)) continue;
+    if (refusal_of(platform, recipe) ||
+        !report.has_time_for("recording of a step with " + recipe, 2))
+      continue;
     std::string problem;
     try {
-      problem = problem_of_recording(platform, Float8Use{&registry, platform.facts(), recipe, false});
+      problem =
+          problem_of_recording(platform, Float8Use{&registry, platform.facts(), recipe, false});
     } catch (const std::exception& error) {
       problem = error.what();
     }
-    report.check(recipe + ", " + what, problem.empty(), problem.empty() ? "recorded; replayed it is a step like any other" : problem,
+    report.check(recipe + ", " + what, problem.empty(),
+                 problem.empty() ? "recorded; replayed it is a step like any other" : problem,
                  "nothing that waits for the device");
   }
 }

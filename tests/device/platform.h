@@ -1,4 +1,5 @@
-/// The device that is checked: a GPU, or a CPU that plays one. Which of the two is decided when the driver is linked.
+/// The device that is checked: a GPU, or a CPU that plays one. Which of the two is decided when the
+/// driver is linked.
 #pragma once
 
 #include <functional>
@@ -32,7 +33,8 @@ struct Repetition {
   int most_runs = 100;    ///< of a sample
 };
 
-/// All work of the driver is queued on stream(), which is the current stream of torch too. One thread.
+/// All work of the driver is queued on stream(), which is the current stream of torch too. One
+/// thread.
 class Platform {
  public:
   virtual ~Platform() = default;
@@ -43,12 +45,16 @@ class Platform {
   /// Clocks, power and temperature as they are now, where nvidia-smi tells; null elsewhere.
   virtual Json state_now() = 0;
   virtual std::string torch_device() const = 0;  ///< "cuda:0", "cpu"
-  virtual void* stream() const = 0;              ///< a cudaStream_t that is not the default stream; null on the CPU
+  virtual void* stream()
+      const = 0;  ///< a cudaStream_t that is not the default stream; null on the CPU
   virtual void synchronize() = 0;
-  /// Milliseconds of one run, one for each sample. `work` queues one run; it is run before too, to warm up.
-  virtual std::vector<double> time(const std::function<void()>& work, const Repetition& repetition) = 0;
-  /// Records what `work` queues, while nothing of it is done. Work that would wait for the device cannot be recorded:
-  /// throws std::runtime_error with the reason. `work` has to have run before, so that no memory is allocated.
+  /// Milliseconds of one run, one for each sample. `work` queues one run; it is run before too, to
+  /// warm up.
+  virtual std::vector<double> time(const std::function<void()>& work,
+                                   const Repetition& repetition) = 0;
+  /// Records what `work` queues, while nothing of it is done. Work that would wait for the device
+  /// cannot be recorded: throws std::runtime_error with the reason. `work` has to have run before,
+  /// so that no memory is allocated.
   virtual std::unique_ptr<Recording> record(const std::function<void()>& work) = 0;
 };
 

@@ -9,7 +9,8 @@
 
 namespace titan::device_check {
 
-/// The bytes of a file below tests/golden, or below TITAN_GOLDEN_DIR if that is set. Throws a data error naming it.
+/// The bytes of a file below tests/golden, or below TITAN_GOLDEN_DIR if that is set. Throws a data
+/// error naming it.
 std::string reference_text(const std::string& relative);
 
 /// The same as JSON.

@@ -29,20 +29,24 @@ model::ModelArgs arguments_of(const Json& config) {
   args.rope_scaling.factor = scaling.at("scaling_factor").number();
   args.rope_scaling.low_freq_factor = scaling.at("low_freq_factor").number();
   args.rope_scaling.high_freq_factor = scaling.at("high_freq_factor").number();
-  args.rope_scaling.original_max_position_embeddings = scaling.at("original_max_position_embeddings").integer();
+  args.rope_scaling.original_max_position_embeddings =
+      scaling.at("original_max_position_embeddings").integer();
   args.max_seq_len = config.at("training").at("seq_len").integer();
   return args;
 }
 
-/// What the config would make of `float8: {recipe: ..}`: that, and the defaults of the plugin's note.
+/// What the config would make of `float8: {recipe: ..}`: that, and the defaults of the plugin's
+/// note.
 std::vector<config::ConverterRequest> requests_of(const Float8Use& use) {
   config::ConverterRequest wanted;
   wanted.converter = wanted.instance = "float8";
   wanted.exclude = {"output"};
   wanted.options["recipe"] = {false, {use.recipe}};
   wanted.options["emulate"] = {false, {use.emulate}};
-  for (const char* name : {"auto_filter_small_kn", "pad_inner_dim", "strict", "grad_weight_fp32"}) wanted.options[name] = {false, {false}};
-  for (const char* name : {"power_of_two_scales", "fast_accum_output", "fast_accum_grad_input", "fast_accum_grad_weight"})
+  for (const char* name : {"auto_filter_small_kn", "pad_inner_dim", "strict", "grad_weight_fp32"})
+    wanted.options[name] = {false, {false}};
+  for (const char* name : {"power_of_two_scales", "fast_accum_output", "fast_accum_grad_input",
+                           "fast_accum_grad_weight"})
     wanted.options[name] = {false, {std::string("auto")}};
   wanted.options["amax_compute_algo"] = {false, {std::string("max")}};
   wanted.options["amax_history_len"] = {false, {int64_t{1024}}};
@@ -52,20 +56,24 @@ std::vector<config::ConverterRequest> requests_of(const Float8Use& use) {
 
 std::map<std::string, at::Tensor> copied(const std::map<std::string, at::Tensor>& tensors) {
   std::map<std::string, at::Tensor> result;
-  for (const auto& [name, tensor] : tensors) result[name] = tensor.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
+  for (const auto& [name, tensor] : tensors)
+    result[name] = tensor.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
   return result;
 }
 
 }  // namespace
 
-ReferenceModel::ReferenceModel(at::Device device, void* stream, const std::optional<Float8Use>& float8) : device_(device), stream_(stream) {
+ReferenceModel::ReferenceModel(at::Device device, void* stream,
+                               const std::optional<Float8Use>& float8)
+    : device_(device), stream_(stream) {
   const Json config = reference_json("llama/config.json");
   const Json& training = config.at("training");
   model_ = std::make_unique<model::Transformer>(arguments_of(config), at::kFloat);
   if (float8) {
     converters::RunFacts run;
     run.compute_type = at::kBFloat16;
-    container_ = std::make_unique<converters::ModelConvertersContainer>(*float8->registry, requests_of(*float8), float8->device, run);
+    container_ = std::make_unique<converters::ModelConvertersContainer>(
+        *float8->registry, requests_of(*float8), float8->device, run);
     container_->convert(*model_);
   }
   model::materialize(*model_, device, 0);
@@ -73,7 +81,8 @@ ReferenceModel::ReferenceModel(at::Device device, void* stream, const std::optio
   const c10::NoGradGuard no_grad;
   for (const auto& named : model::named_parameters(*model_)) {
     const test::GoldenTensor& golden = weights[named.fqn];
-    named.parameter->tensor.copy_(at::from_blob(const_cast<uint8_t*>(golden.bytes.data()), golden.shape, at::kFloat));
+    named.parameter->tensor.copy_(
+        at::from_blob(const_cast<uint8_t*>(golden.bytes.data()), golden.shape, at::kFloat));
     named.parameter->tensor.requires_grad_(true);
   }
   if (container_) container_->after_init(*model_, converters::HookReason::kLoaded, {});
@@ -85,7 +94,9 @@ ReferenceModel::ReferenceModel(at::Device device, void* stream, const std::optio
   adam.eps = training.at("eps").number();
   adam.weight_decay = training.at("weight_decay").number();
   optimizer_ = std::make_unique<optim::Optimizer>(optim::trainable_tensors(*model_), adam);
-  if (container_) optimizer_->register_step_post_hook([this](int64_t step) { container_->post_optimizer_hook(*model_, step); });
+  if (container_)
+    optimizer_->register_step_post_hook(
+        [this](int64_t step) { container_->post_optimizer_hook(*model_, step); });
   optim::LrScheduleOptions schedule;
   schedule.total_steps = 1000000;  // warm up and hold
   schedule.warmup_steps = training.at("warmup_steps").integer();
@@ -99,7 +110,9 @@ ReferenceModel::ReferenceModel(at::Device device, void* stream, const std::optio
   batch_size_ = training.at("batch_size").integer();
   length_ = training.at("seq_len").integer();
   batches_ = static_cast<int64_t>(tokens_.size()) / (batch_size_ * (length_ + 1));
-  if (batches_ < 2) throw data_error("the reference tokens hold fewer than two batches", "llama/tokens.bin", "put the file back (git checkout)");
+  if (batches_ < 2)
+    throw data_error("the reference tokens hold fewer than two batches", "llama/tokens.bin",
+                     "put the file back (git checkout)");
 }
 
 TokenBatch ReferenceModel::batch(int64_t step) const {
@@ -111,7 +124,9 @@ TokenBatch ReferenceModel::batch(int64_t step) const {
       labels.push_back(tokens_[static_cast<size_t>(first + i + 1)]);
     }
   }
-  const auto placed = [&](const std::vector<int64_t>& values) { return at::tensor(values, at::kLong).view({batch_size_, length_}).to(device_); };
+  const auto placed = [&](const std::vector<int64_t>& values) {
+    return at::tensor(values, at::kLong).view({batch_size_, length_}).to(device_);
+  };
   return {placed(inputs), placed(labels)};
 }
 
@@ -124,7 +139,8 @@ at::Tensor ReferenceModel::step(const TokenBatch& batch, bool clip) {
   context.stream = stream_;
   context.mixed_precision = &mixed_;
   // Every label of the reference counts.
-  const at::Tensor loss = model::cross_entropy((*model_)(context, {batch.tokens}), batch.labels, batch.labels.numel());
+  const at::Tensor loss =
+      model::cross_entropy((*model_)(context, {batch.tokens}), batch.labels, batch.labels.numel());
   loss.backward();
   mixed_.drop();
   if (clip) optim::clip_grad_norm(optimizer_->gradients(), max_norm_);
@@ -134,7 +150,8 @@ at::Tensor ReferenceModel::step(const TokenBatch& batch, bool clip) {
 
 std::map<std::string, at::Tensor> ReferenceModel::parameters() {
   std::map<std::string, at::Tensor> tensors;
-  for (const auto& named : model::named_parameters(*model_)) tensors[named.fqn] = named.parameter->tensor;
+  for (const auto& named : model::named_parameters(*model_))
+    tensors[named.fqn] = named.parameter->tensor;
   for (size_t i = 0; i < optimizer_->states().size(); ++i) {
     const std::string& name = optimizer_->tensors()[i].fqn;
     tensors[name + " exp_avg"] = optimizer_->states()[i].exp_avg;

@@ -31,8 +31,8 @@ struct Float8Use {
   bool emulate = false;
 };
 
-/// Two layers of width 64 with the reference's initial weights, float32 parameters, computing in bfloat16, AdamW at the
-/// reference's rates. The output head stays in bfloat16.
+/// Two layers of width 64 with the reference's initial weights, float32 parameters, computing in
+/// bfloat16, AdamW at the reference's rates. The output head stays in bfloat16.
 class ReferenceModel {
  public:
   /// `stream` as in model::CallContext. Without `float8`: the stock model.
@@ -40,8 +40,8 @@ class ReferenceModel {
 
   /// Batch of 0-based step `step`; the reference's batches come round again.
   TokenBatch batch(int64_t step) const;
-  /// Forward, backward, update and hooks; gradients are clipped only with `clip`, as that waits for the device. Returns
-  /// the loss, float32 with no dimensions, on the device.
+  /// Forward, backward, update and hooks; gradients are clipped only with `clip`, as that waits for
+  /// the device. Returns the loss, float32 with no dimensions, on the device.
   at::Tensor step(const TokenBatch& batch, bool clip = true);
   /// Parameters, buffers and optimizer state as they are now, by name, copied to the CPU.
   std::map<std::string, at::Tensor> parameters();

@@ -31,14 +31,17 @@ Report::Report(std::string path, double budget_s, bool resume)
 void Report::take_over(const std::string& text) {
   root_ = Json::parse(text, path_);
   root_["status"] = "unfinished";
-  for (const Json& entry : root_.at("checks").items()) ++(entry.at("held").flag() ? held_ : failed_);
-  for (const Json& entry : root_.at("left_out").items()) no_time_ += entry.at("why").text() == "time";
+  for (const Json& entry : root_.at("checks").items())
+    ++(entry.at("held").flag() ? held_ : failed_);
+  for (const Json& entry : root_.at("left_out").items())
+    no_time_ += entry.at("why").text() == "time";
   std::vector<std::string> died;
   for (const auto& [part, how] : root_.at("parts").members())
     if (how.text() == "begun") died.push_back(part);
   for (const std::string& part : died) {
     heading_ = part;
-    check("the part as a whole", false, "the program died in it, or the device stopped answering", "that it ends");
+    check("the part as a whole", false, "the program died in it, or the device stopped answering",
+          "that it ends");
     root_["parts"][part] = "died";
   }
   heading_.clear();
@@ -56,7 +59,9 @@ void Report::leave(const std::string& part) {
   write();
 }
 
-double Report::seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+double Report::seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
 
 void Report::begin(const std::string& heading) {
   heading_ = heading;
@@ -81,7 +86,8 @@ bool Report::has_time_for(const std::string& what, double seconds_needed) {
   if (left >= seconds_needed) return true;
   ++no_time_;
   note("left_out", what)["why"] = "time";
-  say("  left out (time)  " + what + ": needs about " + digits(seconds_needed, 0) + " s, " + digits(left, 0) + " s are left");
+  say("  left out (time)  " + what + ": needs about " + digits(seconds_needed, 0) + " s, " +
+      digits(left, 0) + " s are left");
   return false;
 }
 
@@ -90,18 +96,22 @@ void Report::leave_out(const std::string& what, const std::string& why) {
   say("  left out         " + what + ": " + why);
 }
 
-bool Report::check(const std::string& what, bool held, const std::string& found, const std::string& needed) {
+bool Report::check(const std::string& what, bool held, const std::string& found,
+                   const std::string& needed) {
   ++(held ? held_ : failed_);
   Json& entry = note("checks", what);
   entry["held"] = held;
   entry["found"] = found;
   if (!needed.empty()) entry["needed"] = needed;
-  say(std::string(held ? "  held             " : "  DID NOT HOLD     ") + what + ": " + found + (needed.empty() || held ? "" : "; needed: " + needed));
+  say(std::string(held ? "  held             " : "  DID NOT HOLD     ") + what + ": " + found +
+      (needed.empty() || held ? "" : "; needed: " + needed));
   return held;
 }
 
-void Report::reach(const std::string& what, double figure, double target, const std::string& unit, Weight weight) {
-  const std::string found = digits(figure, 3) + unit, needed = "at least " + digits(target, 3) + unit;
+void Report::reach(const std::string& what, double figure, double target, const std::string& unit,
+                   Weight weight) {
+  const std::string found = digits(figure, 3) + unit,
+                    needed = "at least " + digits(target, 3) + unit;
   if (weight == Weight::kMust) {
     check(what, figure >= target, found, needed);
     return;
@@ -109,7 +119,8 @@ void Report::reach(const std::string& what, double figure, double target, const 
   Json& entry = note("not_judged", what);
   entry["found"] = found;
   entry["needed"] = needed;
-  say("  not judged       " + what + ": " + found + (figure >= target ? "" : " (elsewhere " + needed + ")"));
+  say("  not judged       " + what + ": " + found +
+      (figure >= target ? "" : " (elsewhere " + needed + ")"));
 }
 
 void Report::write() {
@@ -121,16 +132,18 @@ void Report::write() {
   std::error_code error;
   if (file) std::filesystem::rename(half, path_, error);
   if (!file || error)
-    throw environment_error("the report could not be written" + (error ? ": " + error.message() : std::string()), path_,
-                            "name a file in a folder that can be written to with --json");
+    throw environment_error(
+        "the report could not be written" + (error ? ": " + error.message() : std::string()), path_,
+        "name a file in a folder that can be written to with --json");
 }
 
 int Report::finish() {
   root_["status"] = failed_ > 0 ? "failed" : no_time_ > 0 ? "incomplete" : "held";
   write();
   say("");
-  say(std::to_string(held_) + " held, " + std::to_string(failed_) + " did not hold, " + std::to_string(no_time_) +
-      " left out for lack of time; " + digits(seconds(), 1) + " s; numbers in " + path_);
+  say(std::to_string(held_) + " held, " + std::to_string(failed_) + " did not hold, " +
+      std::to_string(no_time_) + " left out for lack of time; " + digits(seconds(), 1) +
+      " s; numbers in " + path_);
   return failed_ > 0 || no_time_ > 0 ? 1 : 0;
 }
 

@@ -1,4 +1,5 @@
-/// What a run of the check has found: on the terminal line by line, and whole in a JSON file after every part.
+/// What a run of the check has found: on the terminal line by line, and whole in a JSON file after
+/// every part.
 #pragma once
 
 #include <chrono>
@@ -16,11 +17,12 @@ enum class Weight {
 
 class Report {
  public:
-  /// `budget_s`: seconds from now that the whole run may take. `resume`: goes on from the file of a run that died; the
-  /// part it died in has failed.
+  /// `budget_s`: seconds from now that the whole run may take. `resume`: goes on from the file of a
+  /// run that died; the part it died in has failed.
   Report(std::string path, double budget_s, bool resume);
 
-  /// Whether the part is still to be run. If so it counts as begun, in the file too: whoever resumes passes over it.
+  /// Whether the part is still to be run. If so it counts as begun, in the file too: whoever
+  /// resumes passes over it.
   bool enter(const std::string& part);
   void leave(const std::string& part);
   /// Lines and results from here on belong to this heading.
@@ -30,9 +32,11 @@ class Report {
   /// Something that this device or this run cannot do. Not a failure.
   void leave_out(const std::string& what, const std::string& why);
   /// One thing that must hold; `found` and `needed` are for people. Returns `held`.
-  bool check(const std::string& what, bool held, const std::string& found, const std::string& needed = "");
+  bool check(const std::string& what, bool held, const std::string& found,
+             const std::string& needed = "");
   /// A figure that should be at least `target`.
-  void reach(const std::string& what, double figure, double target, const std::string& unit, Weight weight);
+  void reach(const std::string& what, double figure, double target, const std::string& unit,
+             Weight weight);
   /// A line on the terminal alone.
   void say(const std::string& line) const;
 
@@ -42,7 +46,8 @@ class Report {
 
   /// Writes the file as it stands: a run that is killed later loses nothing of it.
   void write();
-  /// Writes the file and the last lines of the terminal. 0: all held and nothing was left out for lack of time.
+  /// Writes the file and the last lines of the terminal. 0: all held and nothing was left out for
+  /// lack of time.
   int finish();
 
   double seconds() const;  ///< since the start

@@ -1,5 +1,5 @@
-/// What a device cast must give: the CPU's scales and bytes, which equal the reference data bit for bit, laid out
-/// as cuBLASLt wants them. No test framework.
+/// What a device cast must give: the CPU's scales and bytes, which equal the reference data bit for
+/// bit, laid out as cuBLASLt wants them. No test framework.
 #pragma once
 
 #include <cmath>
@@ -41,18 +41,21 @@ inline std::vector<float> floats_of(const Matrix& a) {
   return {data, data + a.numel()};
 }
 
-inline std::vector<uint8_t> transposed(const std::vector<uint8_t>& codes, int64_t rows, int64_t columns) {
+inline std::vector<uint8_t> transposed(const std::vector<uint8_t>& codes, int64_t rows,
+                                       int64_t columns) {
   std::vector<uint8_t> result(codes.size());
   for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < columns; ++j) result[static_cast<size_t>(j * rows + i)] = codes[static_cast<size_t>(i * columns + j)];
+    for (int64_t j = 0; j < columns; ++j)
+      result[static_cast<size_t>(j * rows + i)] = codes[static_cast<size_t>(i * columns + j)];
   return result;
 }
 
-/// What undoes scale (line, block) of the CPU's scales, laid out as cuBLASLt wants it. `lines` lines of `length`
-/// elements; `at(line, block)` finds the CPU's scale.
+/// What undoes scale (line, block) of the CPU's scales, laid out as cuBLASLt wants it. `lines`
+/// lines of `length` elements; `at(line, block)` finds the CPU's scale.
 template <class At>
 std::vector<float> expected_scales(const Cast& cast, int64_t lines, int64_t length, const At& at) {
-  const int64_t block = block_length(cast.granularity), across = block == 0 ? 1 : device::divide_up(length, block);
+  const int64_t block = block_length(cast.granularity),
+                across = block == 0 ? 1 : device::divide_up(length, block);
   std::vector<float> out;
   switch (cast.granularity) {
     case Granularity::kTensor: return {1.0F / at(0, 0)};
@@ -64,22 +67,27 @@ std::vector<float> expected_scales(const Cast& cast, int64_t lines, int64_t leng
         for (int64_t line = 0; line < lines; ++line) out.push_back(1.0F / at(line, b));
       return out;
     case Granularity::k128x128:
-      out.assign(static_cast<size_t>(device::divide_up(lines, 128) * device::round_up(across, 4)), 0.0F);
+      out.assign(static_cast<size_t>(device::divide_up(lines, 128) * device::round_up(across, 4)),
+                 0.0F);
       for (int64_t i = 0; i < device::divide_up(lines, 128); ++i)
-        for (int64_t b = 0; b < across; ++b) out[static_cast<size_t>(i * device::round_up(across, 4) + b)] = 1.0F / at(i * 128, b);
+        for (int64_t b = 0; b < across; ++b)
+          out[static_cast<size_t>(i * device::round_up(across, 4) + b)] = 1.0F / at(i * 128, b);
       return out;
     default: return out;
   }
 }
 
 /// A matrix with rows of very different sizes, zeros, ties and, if asked for, what is not finite.
-inline Matrix sample(std::mt19937& random, int64_t rows, int64_t columns, ScalarType type, bool poisoned) {
+inline Matrix sample(std::mt19937& random, int64_t rows, int64_t columns, ScalarType type,
+                     bool poisoned) {
   std::normal_distribution<float> normal;
   std::vector<float> values(static_cast<size_t>(rows * columns));
   for (int64_t i = 0; i < rows; ++i) {
     const float size = std::ldexp(1.0F, static_cast<int>(random() % 60) - 40);
     for (int64_t j = 0; j < columns; ++j)
-      values[static_cast<size_t>(i * columns + j)] = random() % 11 == 0 ? 0.0F : random() % 7 == 0 ? size : normal(random) * size;
+      values[static_cast<size_t>(i * columns + j)] = random() % 11 == 0  ? 0.0F
+                                                     : random() % 7 == 0 ? size
+                                                                         : normal(random) * size;
   }
   if (poisoned) {
     values[random() % values.size()] = NAN;
@@ -97,15 +105,18 @@ inline Matrix with_zero_rows(const Matrix& x, int64_t rows) {
   return torch::stable::pad(x, {padding, 4});
 }
 
-/// What tells one layout of a device cast, whose tensors are on the CPU, from the CPU's cast of the padded matrix `x`;
+/// What tells one layout of a device cast, whose tensors are on the CPU, from the CPU's cast of the
+/// padded matrix `x`;
 /// "" if nothing does.
-inline std::string layout_difference(const Matrix& x, const Cast& cast, Along along, const device::Operand& got) {
+inline std::string layout_difference(const Matrix& x, const Cast& cast, Along along,
+                                     const device::Operand& got) {
   const int64_t rows = x.size(0), columns = x.size(1);
   const Matrix scales = scales_of(x, cast, along);
   std::vector<uint8_t> codes = bytes_of(cast_to_bytes(x, cast, along, scales));
   const bool by_rows = along == Along::kColumns;
   if (!by_rows) codes = transposed(codes, rows, columns);
-  if (const std::string found = difference(cast.format, bytes_of(got.bytes), codes); !found.empty()) return "bytes: " + found;
+  if (const std::string found = difference(cast.format, bytes_of(got.bytes), codes); !found.empty())
+    return "bytes: " + found;
 
   const std::vector<float> cpu = floats_of(scales);
   const int64_t block = block_length(cast.granularity);
@@ -114,27 +125,32 @@ inline std::string layout_difference(const Matrix& x, const Cast& cast, Along al
     if (cast.granularity == Granularity::k128x128)
       return by_rows ? cpu[static_cast<size_t>(line / 128 * device::divide_up(columns, 128) + b)]
                      : cpu[static_cast<size_t>(b * device::divide_up(columns, 128) + line / 128)];
-    return by_rows ? cpu[static_cast<size_t>(line * (block == 0 ? 1 : device::divide_up(columns, block)) + b)]
+    return by_rows ? cpu[static_cast<size_t>(
+                         line * (block == 0 ? 1 : device::divide_up(columns, block)) + b)]
                    : cpu[static_cast<size_t>(b * columns + line)];
   };
   const int64_t lines = by_rows ? rows : columns, length = by_rows ? columns : rows;
   if (cast.granularity != Granularity::k1x32) {
-    const std::string found = difference(floats_of(got.scales), expected_scales(cast, lines, length, at));
+    const std::string found =
+        difference(floats_of(got.scales), expected_scales(cast, lines, length, at));
     return found.empty() ? "" : "scales: " + found;
   }
   const std::vector<uint8_t> exponents = bytes_of(got.scales);
   const int64_t blocks = device::divide_up(length, 32);
-  if (exponents.size() != static_cast<size_t>(device::swizzled_size(lines, blocks))) return "scales: sizes differ";
+  if (exponents.size() != static_cast<size_t>(device::swizzled_size(lines, blocks)))
+    return "scales: sizes differ";
   std::vector<bool> used(exponents.size());
   for (int64_t line = 0; line < lines; ++line)
     for (int64_t b = 0; b < blocks; ++b) {
       const auto index = static_cast<size_t>(device::swizzled(line, b, blocks));
       if (!same_float(scale_of_e8m0(exponents[index]), at(line, b)))
-        return "scale of block " + std::to_string(b) + " of line " + std::to_string(line) + ": exponent " + std::to_string(exponents[index]);
+        return "scale of block " + std::to_string(b) + " of line " + std::to_string(line) +
+               ": exponent " + std::to_string(exponents[index]);
       used[index] = true;
     }
   for (size_t i = 0; i < used.size(); ++i)
-    if (!used[i] && exponents[i] != 0) return "scales: byte " + std::to_string(i) + " belongs to no block and is not 0";
+    if (!used[i] && exponents[i] != 0)
+      return "scales: byte " + std::to_string(i) + " belongs to no block and is not 0";
   return "";
 }
 

@@ -33,7 +33,8 @@ inline bool same_float(float a, float b) {
 }
 
 /// The first difference as text, or "".
-inline std::string difference(Format format, const std::vector<uint8_t>& got, const std::vector<uint8_t>& expected) {
+inline std::string difference(Format format, const std::vector<uint8_t>& got,
+                              const std::vector<uint8_t>& expected) {
   if (got.size() != expected.size()) return "sizes differ";
   for (size_t i = 0; i < got.size(); ++i)
     if (!same_code(format, got[i], expected[i]))

@@ -12,8 +12,9 @@ namespace titan::test {
 
 /// Bytes of an element; throws std::runtime_error for a type that reference files do not have.
 inline int64_t element_size(const std::string& dtype) {
-  static const std::map<std::string, int64_t> sizes{{"F64", 8}, {"I64", 8}, {"F32", 4}, {"I32", 4},
-                                                    {"BF16", 2}, {"F16", 2}, {"U8", 1}, {"BOOL", 1}};
+  static const std::map<std::string, int64_t> sizes{{"F64", 8}, {"I64", 8},  {"F32", 4},
+                                                    {"I32", 4}, {"BF16", 2}, {"F16", 2},
+                                                    {"U8", 1},  {"BOOL", 1}};
   const auto found = sizes.find(dtype);
   if (found == sizes.end()) throw std::runtime_error("unknown dtype " + dtype);
   return found->second;
