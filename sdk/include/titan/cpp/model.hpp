@@ -122,6 +122,23 @@ class Module {
     prediction.basis = to_string(basis);
     check(host().record_prediction(model_, index_, &prediction));
   }
+  /// Says what one call of this module, already replaced or wrapped, will hold, and perhaps how fast
+  /// it will be (`speedup`, 0: not said). Does nothing on a host of level 1.
+  void predict_memory(const Memory& memory, int64_t tokens, std::string_view basis,
+                      double speedup = 0) const {
+    if (!host_has(&titan_host::record_prediction)) return;
+    auto prediction = sized<titan_prediction>();
+    prediction.flags = TITAN_PREDICTION_MEMORY |
+                       (memory.keeps_inputs ? TITAN_PREDICTION_KEEPS_INPUTS : 0u) |
+                       (memory.keeps_output ? TITAN_PREDICTION_KEEPS_OUTPUT : 0u);
+    prediction.speedup = speedup;
+    prediction.tokens = tokens;
+    prediction.basis = to_string(basis);
+    prediction.saved_bytes = memory.saved_bytes;
+    prediction.working_bytes = memory.working_bytes;
+    prediction.cache_bytes = memory.cache_bytes;
+    check(host().record_prediction(model_, index_, &prediction));
+  }
 #endif
   /// Says why this module stays as it is.
   void keep(std::string_view reason) const {
