@@ -88,7 +88,9 @@ class AllocationMeter::Counter final : public c10::Allocator {
 };
 
 AllocationMeter::AllocationMeter(at::DeviceType device, std::array<double, kPurposes> shares)
-    : counts_(std::make_shared<Counts>(shares)), device_(device), inner_(c10::GetAllocator(device)) {
+    : counts_(std::make_shared<Counts>(shares)),
+      device_(device),
+      inner_(c10::GetAllocator(device)) {
   counter_ = std::make_unique<Counter>(device, inner_, counts_);
   c10::SetAllocator(device, counter_.get(), kMeterPriority);
 }
@@ -113,7 +115,8 @@ void AllocationMeter::reset_peak() {
 }
 
 void AllocationMeter::set_purpose(const at::Tensor& tensor, Purpose purpose) {
-  if (tensor.defined() && tensor.has_storage()) Counter::set_purpose(tensor.storage().data_ptr(), purpose);
+  if (tensor.defined() && tensor.has_storage())
+    Counter::set_purpose(tensor.storage().data_ptr(), purpose);
 }
 
 }  // namespace titan::model

@@ -42,7 +42,8 @@ class PurposeScope {
 class AllocationMeter {
  public:
   /// `shares`: how much of a byte counts in the peak, for each purpose.
-  explicit AllocationMeter(at::DeviceType device, std::array<double, kPurposes> shares = {1, 1, 1, 1});
+  explicit AllocationMeter(at::DeviceType device,
+                           std::array<double, kPurposes> shares = {1, 1, 1, 1});
   ~AllocationMeter();
   AllocationMeter(const AllocationMeter&) = delete;
   AllocationMeter& operator=(const AllocationMeter&) = delete;
@@ -56,8 +57,8 @@ class AllocationMeter {
   /// The peak of what follows.
   void reset_peak();
 
-  /// From now on the storage of `tensor` counts as being for `purpose`. Nothing for a tensor that no
-  /// meter has seen being made.
+  /// From now on the storage of `tensor` counts as being for `purpose`. Nothing for a tensor that
+  /// no meter has seen being made.
   static void set_purpose(const at::Tensor& tensor, Purpose purpose);
 
  private:

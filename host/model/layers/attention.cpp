@@ -22,10 +22,11 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v)
   // On meta tensors torch would choose the kernel that keeps a matrix of S x S for each head, which
   // no device that trains takes. All fused kernels keep what this one does.
   if (q.is_meta())
-    return std::get<0>(
-        at::_scaled_dot_product_flash_attention_for_cpu(q, k, v, /*dropout_p=*/0.0, /*is_causal=*/true));
-  return at::scaled_dot_product_attention(q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0.0, /*is_causal=*/true,
-                                          /*scale=*/std::nullopt, /*enable_gqa=*/q.size(1) != k.size(1));
+    return std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(q, k, v, /*dropout_p=*/0.0,
+                                                                       /*is_causal=*/true));
+  return at::scaled_dot_product_attention(
+      q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0.0, /*is_causal=*/true,
+      /*scale=*/std::nullopt, /*enable_gqa=*/q.size(1) != k.size(1));
 }
 
 }  // namespace

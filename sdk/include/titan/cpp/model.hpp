@@ -45,6 +45,16 @@ inline titan_init_rule init_kaiming_uniform() {
   return rule;
 }
 
+#if TITAN_API_VERSION >= 2
+/// What one call of a changed module holds, in bytes; see titan_prediction.
+struct Memory {
+  int64_t saved_bytes = 0;    ///< made in forward and kept for backward
+  int64_t working_bytes = 0;  ///< at most at once inside a call
+  int64_t cache_bytes = 0;    ///< from call to call
+  bool keeps_inputs = false, keeps_output = false;  ///< for backward, as they are
+};
+#endif
+
 /// One module of the stock model; valid during convert().
 class Module {
  public:
