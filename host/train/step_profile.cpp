@@ -25,15 +25,18 @@ class GradientMark final : public torch::autograd::PostAccumulateGradHook {
 void mark_gradients(model::Module& root) {
   for (const auto& named : model::named_parameters(root))
     if (named.parameter->tensor.requires_grad())
-      torch::autograd::impl::set_post_acc_grad_hooks(named.parameter->tensor, std::make_unique<GradientMark>());
+      torch::autograd::impl::set_post_acc_grad_hooks(named.parameter->tensor,
+                                                     std::make_unique<GradientMark>());
 }
 
 void drop_gradients(model::Module& root) {
-  for (const auto& named : model::named_parameters(root)) named.parameter->tensor.mutable_grad() = at::Tensor();
+  for (const auto& named : model::named_parameters(root))
+    named.parameter->tensor.mutable_grad() = at::Tensor();
 }
 
 /// As the trainer does it: logits and token ids live as long as autograd needs them.
-at::Tensor meta_loss(model::Module& root, const model::CallContext& context, const config::Training& training) {
+at::Tensor meta_loss(model::Module& root, const model::CallContext& context,
+                     const config::Training& training) {
   const auto ids = [&] {
     return at::empty({training.local_batch_size, training.seq_len},
                      at::TensorOptions().dtype(at::kLong).device(at::kMeta));
@@ -44,7 +47,8 @@ at::Tensor meta_loss(model::Module& root, const model::CallContext& context, con
 
 }  // namespace
 
-StepProfile profile_step(model::Module& root, const config::Training& training, int64_t micro_batches,
+StepProfile profile_step(model::Module& root, const config::Training& training,
+                         int64_t micro_batches,
                          const std::array<double, model::kPurposes>& shares) {
   model::register_meta_kernels();
   mark_gradients(root);
@@ -62,6 +66,8 @@ StepProfile profile_step(model::Module& root, const config::Training& training, 
     loss.backward();
   }
   profile.at_peak = meter.at_peak();
+  if (mixed_precision) mixed_precision->drop();
+  profile.after = meter.live();
   drop_gradients(root);
   return profile;
 }

@@ -10,11 +10,12 @@
 
 namespace titan::train {
 
-/// In bytes. Parameters, buffers and the optimizer's state are not part of it: they are there before
-/// the step and after it.
+/// In bytes. Parameters, buffers and the optimizer's state are not part of it: they are there
+/// before the step and after it.
 struct StepProfile {
   model::PurposeBytes kept = {};     ///< between forward and backward of the first micro-batch
   model::PurposeBytes at_peak = {};  ///< when the weighted sum was largest
+  model::PurposeBytes after = {};  ///< after the last backward and without the copies of parameters
 };
 
 /// Runs forward and backward of `root`, which is on the meta device, with torch's own autograd, as
@@ -24,7 +25,7 @@ struct StepProfile {
 ///
 /// `shares`: how much of a byte counts in the peak, for each purpose (a device that holds 1/8 of
 /// the gradients). Leaves no gradients behind, but hooks on the parameters: do not train `root`.
-StepProfile profile_step(model::Module& root, const config::Training& training, int64_t micro_batches,
-                         const std::array<double, model::kPurposes>& shares);
+StepProfile profile_step(model::Module& root, const config::Training& training,
+                         int64_t micro_batches, const std::array<double, model::kPurposes>& shares);
 
 }  // namespace titan::train
