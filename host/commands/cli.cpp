@@ -14,6 +14,7 @@
 #include "base/text_list.h"
 #include "commands/completion_command.h"
 #include "commands/config_command.h"
+#include "commands/estimate_command.h"
 #include "commands/plan_command.h"
 #include "commands/plugin_tools.h"
 #include "commands/plugins_command.h"
@@ -29,6 +30,7 @@ Examples:
   titan train configs/llama3_debug.yaml --training.steps=20 --optimizer.lr=3e-4
   titan train configs/llama3_debug.yaml --model.converters=float8 --float8.emulate=true
   titan plan configs/llama3_405b.yaml --model.converters=float8 --device sm_90
+  titan estimate configs/llama3_8b.yaml --device sm_90
   titan plugins list
   titan plugins new my_plugin
   titan config explain training
@@ -88,6 +90,8 @@ int dispatch(int argc, char** argv) {
   bool json = false;
   std::string what;
   CLI::App* train_app = app.add_subcommand("train", "train a model: titan train CONFIG.yaml [--section.key=value ...]");
+  bool dry_train = false;
+  train_app->add_flag("--dry-run", dry_train, "check everything and say what the run would be, without taking a step");
   train_app->allow_extras();
   CLI::App* plugins_app = app.add_subcommand("plugins", "what plugins are found, and what is known about them");
   plugins_app->require_subcommand(0, 1);
@@ -117,6 +121,10 @@ int dispatch(int argc, char** argv) {
   plan_app->add_option("--device", device, "plan for another device: cpu, sm_80, sm_89, sm_90, sm_100, ...");
   plan_app->add_flag("--json", json, "as JSON, with every module");
   plan_app->allow_extras();
+  CLI::App* estimate_app = app.add_subcommand("estimate", "memory and work of a step, before it is run: CONFIG.yaml [--section.key=value ...]");
+  estimate_app->add_option("--device", device, "for another device: cpu, sm_80, sm_89, sm_90, sm_100, ...");
+  estimate_app->add_flag("--json", json, "as JSON, in bytes");
+  estimate_app->allow_extras();
 
   bool origins = false;
   std::string key;
@@ -172,7 +180,7 @@ int dispatch(int argc, char** argv) {
   }
 
   if (*train_app) {
-    return train(config_arguments(train_app->remaining(), "train"), {argv, argv + argc});
+    return train(config_arguments(train_app->remaining(), "train"), {argv, argv + argc}, dry_train);
   } else if (*list_app) {
     plugins_list(config_arguments(list_app->remaining(), "plugins list"), json, dry);
   } else if (*inspect_app && markdown) {
@@ -192,6 +200,8 @@ int dispatch(int argc, char** argv) {
     print_completion(shell);
   } else if (*plan_app) {
     plan(config_arguments(plan_app->remaining(), "plan"), device.empty() ? std::nullopt : std::optional(device), json);
+  } else if (*estimate_app) {
+    estimate(config_arguments(estimate_app->remaining(), "estimate"), device.empty() ? std::nullopt : std::optional(device), json);
   } else if (*show_app) {
     config_show(config_arguments(show_app->remaining(), "config show"), origins);
   } else if (*check_app) {

@@ -95,6 +95,14 @@ struct ActivationCheckpoint {
   bool operator==(const ActivationCheckpoint&) const = default;
 };
 
+struct Parallelism {
+  int64_t data_parallel_replicate_degree = 1;  ///< copies of the model
+  int64_t data_parallel_shard_degree = 1;      ///< devices that share the states of one copy
+  /// Devices of a run; each has a batch of its own.
+  int64_t devices() const { return data_parallel_replicate_degree * data_parallel_shard_degree; }
+  bool operator==(const Parallelism&) const = default;
+};
+
 struct Validation {
   bool enable = false;
   std::string dataset = "pride_and_prejudice";  ///< as training.dataset
@@ -146,6 +154,7 @@ struct Config {
   Optimizer optimizer;
   LrScheduler lr_scheduler;
   ActivationCheckpoint activation_checkpoint;
+  Parallelism parallelism;
   Validation validation;
   Metrics metrics;
   Checkpoint checkpoint;

@@ -18,14 +18,16 @@ std::string place_of(const LoadedConfig& config, std::initializer_list<const cha
 
 void check_batch_sizes(const LoadedConfig& config) {
   const Training& training = config.values.training;
+  const int64_t devices = config.values.parallelism.devices();
   if (training.global_batch_size == -1) return;
   if (training.global_batch_size >= 1 &&
-      training.global_batch_size % training.local_batch_size == 0)
+      training.global_batch_size % (training.local_batch_size * devices) == 0)
     return;
   throw usage_error(
       "training.global_batch_size (" + std::to_string(training.global_batch_size) +
           ") must be -1 or a multiple of training.local_batch_size (" +
-          std::to_string(training.local_batch_size) + ")",
+          std::to_string(training.local_batch_size) + ")" +
+          (devices > 1 ? " on " + std::to_string(devices) + " devices" : ""),
       place_of(config, {"training.global_batch_size", "training.local_batch_size"}),
       "choose a multiple: their quotient is the number of accumulated micro-batches");
 }

@@ -238,6 +238,17 @@ std::vector<Row> field_rows() {
                 "block, but attention, every second matrix product and largest elements (fp8 scales) "
                 "are kept"),
 
+      TITAN_ROW(parallelism, data_parallel_replicate_degree,
+                "copies of the model, each trained on batches of its own. This version trains on one "
+                "device: other degrees are for titan estimate")
+          .at_least(1)
+          .at_most(16384),
+      TITAN_ROW(parallelism, data_parallel_shard_degree,
+                "devices that share parameters, gradients and optimizer state of one copy, as FSDP "
+                "does; each has batches of its own")
+          .at_least(1)
+          .at_most(16384),
+
       TITAN_ROW(validation, enable, "measure the loss on other data while training"),
       TITAN_ROW(validation, dataset, "what to validate on; see training.dataset")
           .one_of({"pride_and_prejudice", "text", "tokens"}),

@@ -160,7 +160,7 @@ PlannedSpeed planned_speed(const StockModel& stock, const std::vector<Record>& r
   PlannedSpeed speed;
   std::map<size_t, double> speedups;  // by module
   for (const Record& record : records) {
-    if (record.instance != instance || !record.prediction) continue;
+    if (record.instance != instance || !record.prediction || record.prediction->speedup <= 0) continue;
     speedups[record.module] = record.prediction->speedup;
     if (!speed.tokens) speed.tokens = record.prediction->tokens;
     if (std::find(speed.bases.begin(), speed.bases.end(), record.prediction->basis) == speed.bases.end())

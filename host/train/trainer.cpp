@@ -121,6 +121,7 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
   if (config.checkpoint.adapter_only) require_added(*model_);
   summary_ = {"precision: " + describe_precision(config.training),
               "activation checkpointing: " + apply_activation_checkpoint(*model_, config.activation_checkpoint)};
+  if (options_.dry_run) return;
   model::materialize(*model_, options_.device.device, static_cast<uint64_t>(config.training.seed));
   seed_generators(options_.device.device, config.training.seed);
   optimizer_ = std::make_unique<optim::Optimizer>(optim::trainable_tensors(*model_), adam_options(config.optimizer));

@@ -181,6 +181,50 @@ TEST_F(Predicted, MisuseIsAnsweredAndLeavesNothingBehind) {
   EXPECT_EQ(container->records()[1].prediction->tokens, 8);
 }
 
+TEST_F(Predicted, MemoryIsRecordedAndMisuseAnswered) {
+  const auto container = scripted(
+      {{},
+       [&](const sdk::Model& found) {
+         const sdk::Module a = *found.find("a"), b = *found.find("b");
+         replace(a);
+         replace(b);
+         const auto record = [&](const titan_prediction& given) {
+           return sdk::host().record_prediction(test::model_handle(), b.index(), &given);
+         };
+         titan_prediction made = prediction(0, 8);
+         made.saved_bytes = 5;
+         expect_refused(record(made), TITAN_INVALID_ARGUMENT, {"without TITAN_PREDICTION_MEMORY"});
+         made.saved_bytes = 0;
+         made.flags = TITAN_PREDICTION_KEEPS_INPUTS;
+         expect_refused(record(made), TITAN_INVALID_ARGUMENT, {"without TITAN_PREDICTION_MEMORY"});
+         made.flags = 8;
+         expect_refused(record(made), TITAN_INVALID_ARGUMENT, {"flags are 8"});
+         made.flags = TITAN_PREDICTION_MEMORY;
+         made.working_bytes = -1;
+         expect_refused(record(made), TITAN_INVALID_ARGUMENT, {"negative"});
+         // A plugin that was built before memory was part of it.
+         titan_prediction before = prediction(1.5, 8);
+         before.struct_size = offsetof(titan_prediction, saved_bytes);
+         before.saved_bytes = -7;  // what happens to lie behind it
+         EXPECT_EQ(record(before), TITAN_OK);
+         a.predict_memory({.saved_bytes = 1, .working_bytes = 2, .cache_bytes = 3, .keeps_inputs = true}, 8, "a test");
+       },
+       {}});
+  TinyModel tiny;
+  container->convert(tiny);
+  ASSERT_EQ(container->records().size(), 2u);
+  const Prediction& said = *container->records()[0].prediction;
+  EXPECT_EQ(said.speedup, 0);
+  ASSERT_TRUE(said.memory);
+  EXPECT_EQ(said.memory->saved, 1);
+  EXPECT_EQ(said.memory->working, 2);
+  EXPECT_EQ(said.memory->cache, 3);
+  EXPECT_TRUE(said.memory->keeps_inputs);
+  EXPECT_FALSE(said.memory->keeps_output);
+  EXPECT_EQ(container->records()[1].prediction->speedup, 1.5);
+  EXPECT_FALSE(container->records()[1].prediction->memory);
+}
+
 TEST_F(Predicted, IsShownByThePlanAndAddedUpByFlops) {
   int64_t converted = 0;
   const auto container = scripted(

@@ -65,6 +65,8 @@ class Completion(unittest.TestCase):
         self.assertEqual(set(self.bash("titan plugins ")) & {"list", "inspect", "new", "has"}, {"list", "inspect", "new", "has"})
         self.assertEqual(self.bash("titan plugins inspect x --ma"), ["--markdown"])
         self.assertEqual(self.bash("titan train --optimizer.l"), ["--optimizer.lr="])
+        self.assertEqual(self.bash("titan train --dry"), ["--dry-run"])
+        self.assertEqual(self.bash("titan es"), ["estimate"])
         self.assertEqual(self.bash("titan config explain optimizer.l"), ["optimizer.lr"])
         self.assertEqual(self.bash("TITAN_DATA_DIR=x titan comp"), ["completion"])
         self.assertEqual(self.bash("titan wrong -"), self.bash("titan -"))
@@ -74,7 +76,8 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.bash("titan train --lr_scheduler.decay_type c"), ["cosine"])
         self.assertEqual(self.bash("titan train --float8.emulate=t"), ["true"])
         self.assertEqual(self.bash("titan train --float8.recipe=row"), ["rowwise", "rowwise_with_gw_hp"])
-        self.assertEqual(self.bash("titan plan x.yaml --device sm_9"), ["sm_90"])
+        for command in ("plan", "estimate"):
+            self.assertEqual(self.bash(f"titan {command} x.yaml --device sm_9"), ["sm_90"])
         self.assertEqual(self.bash("titan train --model.flavor=d"), ["debugmodel"])
         self.assertEqual(self.bash("titan plugins new x --language t"), ["torch"])
         self.assertEqual(self.bash("titan train --job.dump_folder="), [])  # the shell's own completion of files

@@ -83,6 +83,8 @@ KEYS = {
     "lr_scheduler.total_steps": ([], "9"),
     "activation_checkpoint.mode": ([], "full"),
     "activation_checkpoint.selective_ac_option": ([], "op"),
+    "parallelism.data_parallel_replicate_degree": ([], "2"),
+    "parallelism.data_parallel_shard_degree": ([], "2"),
     "validation.enable": (["validation.freq=1", "validation.steps=1"], "true"),
     "validation.dataset": (["validation.enable=true", "validation.freq=1", "validation.steps=1", "validation.seq_len=32",
                             "validation.local_batch_size=2", "validation.dataset_path={tokens}",

@@ -1,8 +1,10 @@
 #include "model/layers/attention.h"
 
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 
 #include <memory>
+#include <tuple>
 
 #include "base/error.h"
 #include "model/layers/linear.h"
@@ -13,6 +15,18 @@ namespace {
 
 std::unique_ptr<Module> projection(int64_t in, int64_t out, at::ScalarType dtype, double std) {
   return std::make_unique<Linear>(in, out, dtype, InitRule::normal(0.0, std));
+}
+
+/// Causal attention. q: [B, H, S, D]; k, v: [B, H or a divisor of it, S, D]; gives [B, H, S, D].
+at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+  // On meta tensors torch would choose the kernel that keeps a matrix of S x S for each head, which
+  // no device that trains takes. All fused kernels keep what this one does.
+  if (q.is_meta())
+    return std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(q, k, v, /*dropout_p=*/0.0,
+                                                                       /*is_causal=*/true));
+  return at::scaled_dot_product_attention(
+      q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0.0, /*is_causal=*/true,
+      /*scale=*/std::nullopt, /*enable_gqa=*/q.size(1) != k.size(1));
 }
 
 }  // namespace
@@ -49,9 +63,7 @@ at::Tensor Attention::forward(const CallContext& context, const Inputs& inputs) 
   const at::Tensor q = apply_rope(heads(wq_, n_heads_), rope).transpose(1, 2);
   const at::Tensor k = apply_rope(heads(wk_, n_kv_heads_), rope).transpose(1, 2);
   const at::Tensor v = heads(wv_, n_kv_heads_).transpose(1, 2);
-  const at::Tensor mixed = at::scaled_dot_product_attention(
-      q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0.0, /*is_causal=*/true, /*scale=*/std::nullopt,
-      /*enable_gqa=*/n_heads_ != n_kv_heads_);
+  const at::Tensor mixed = attend(q, k, v);
   return (*wo_)(context, {mixed.transpose(1, 2).reshape({batch, length, n_heads_ * head_dim_})});
 }
 

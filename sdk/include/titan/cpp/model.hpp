@@ -45,6 +45,16 @@ inline titan_init_rule init_kaiming_uniform() {
   return rule;
 }
 
+#if TITAN_API_VERSION >= 2
+/// What one call of a changed module holds, in bytes; see titan_prediction.
+struct Memory {
+  int64_t saved_bytes = 0;    ///< made in forward and kept for backward
+  int64_t working_bytes = 0;  ///< at most at once inside a call
+  int64_t cache_bytes = 0;    ///< from call to call
+  bool keeps_inputs = false, keeps_output = false;  ///< for backward, as they are
+};
+#endif
+
 /// One module of the stock model; valid during convert().
 class Module {
  public:
@@ -120,6 +130,23 @@ class Module {
     prediction.speedup = speedup;
     prediction.tokens = tokens;
     prediction.basis = to_string(basis);
+    check(host().record_prediction(model_, index_, &prediction));
+  }
+  /// Says what one call of this module, already replaced or wrapped, will hold, and perhaps how fast
+  /// it will be (`speedup`, 0: not said). Does nothing on a host of level 1.
+  void predict_memory(const Memory& memory, int64_t tokens, std::string_view basis,
+                      double speedup = 0) const {
+    if (!host_has(&titan_host::record_prediction)) return;
+    auto prediction = sized<titan_prediction>();
+    prediction.flags = TITAN_PREDICTION_MEMORY |
+                       (memory.keeps_inputs ? TITAN_PREDICTION_KEEPS_INPUTS : 0u) |
+                       (memory.keeps_output ? TITAN_PREDICTION_KEEPS_OUTPUT : 0u);
+    prediction.speedup = speedup;
+    prediction.tokens = tokens;
+    prediction.basis = to_string(basis);
+    prediction.saved_bytes = memory.saved_bytes;
+    prediction.working_bytes = memory.working_bytes;
+    prediction.cache_bytes = memory.cache_bytes;
     check(host().record_prediction(model_, index_, &prediction));
   }
 #endif
