@@ -40,11 +40,13 @@ def main(root, positions):
             for parameter in model.parameters():  # larger than fresh ones, and norms that are not 1
                 parameter.copy_(torch.randn_like(parameter) * 0.15 + (parameter.dim() == 1))
         tokens = torch.randint(0, config.vocab_size, (1, positions))
-        with torch.no_grad():
-            logits = model(tokens).logits
         folder = root / name
         model.save_pretrained(folder, max_shard_size=shard)
-        save_file({"tokens": tokens, "logits": logits}, folder / "expected.safetensors")
+        with torch.no_grad():
+            single = model(tokens).logits
+            logits = model.double()(tokens).logits
+        rounding = (single - logits).abs().max() / logits.abs().max()
+        save_file({"tokens": tokens, "logits": logits.float(), "rounding": rounding.view(1)}, folder / "expected.safetensors")
         versions = {"torch": torch.__version__.split("+")[0], "transformers": transformers.__version__}
         (folder / "made_with.json").write_text(json.dumps(versions) + "\n")
 
