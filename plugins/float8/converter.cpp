@@ -4,6 +4,7 @@
 #include <string>
 #include <titan/titan_sdk.hpp>
 
+#include "auto_filter.h"
 #include "capability.h"
 #include "forecast.h"
 #include "linear.h"

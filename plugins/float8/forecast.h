@@ -12,15 +12,16 @@ namespace float8 {
 
 class Forecast {
  public:
-  /// Says nothing where the model does not hold: under emulation, on a device that is not of compute
-  /// capability 9.0, where linears do not compute in bfloat16, or where the host does not know how many
-  /// tokens a call has.
+  /// Says nothing where the model does not hold: under emulation, on a device that is not of
+  /// compute capability 9.0, where linears do not compute in bfloat16, or where the host does not
+  /// know how many tokens a call has.
   Forecast(const titan::sdk::Create& create, Recipe recipe, bool emulate);
 
   /// Records the prediction for a layer that was replaced.
   void add(const titan::sdk::Module& module);
 
-  /// For a log, if all layers together are hardly faster than in bfloat16: how fast, and what to do.
+  /// For a log, if all layers together are hardly faster than in bfloat16: how fast, and what to
+  /// do.
   std::optional<std::string> warning() const;
 
  private:
