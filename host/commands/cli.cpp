@@ -15,6 +15,7 @@
 #include "commands/completion_command.h"
 #include "commands/config_command.h"
 #include "commands/estimate_command.h"
+#include "commands/hf_tools.h"
 #include "commands/plan_command.h"
 #include "commands/plugin_tools.h"
 #include "commands/plugins_command.h"
@@ -31,6 +32,8 @@ Examples:
   titan train configs/llama3_debug.yaml --model.converters=float8 --float8.emulate=true
   titan plan configs/llama3_405b.yaml --model.converters=float8 --device sm_90
   titan estimate configs/llama3_8b.yaml --device sm_90
+  titan import HF_FOLDER --output ./llama
+  titan export outputs/checkpoint/step-1000 --output ./llama-hf --dtype bfloat16
   titan plugins list
   titan plugins new my_plugin
   titan config explain training
@@ -126,6 +129,8 @@ int dispatch(int argc, char** argv) {
   estimate_app->add_flag("--json", json, "as JSON, in bytes");
   estimate_app->allow_extras();
 
+  const HfTools hf_tools(app);
+
   bool origins = false;
   std::string key;
   CLI::App* config_app = app.add_subcommand("config", "what a config means, without training");
@@ -196,6 +201,8 @@ int dispatch(int argc, char** argv) {
       return static_cast<int>(ExitStatus::kUsage);
   } else if (const auto status = plugin_tools.run(config_arguments)) {
     return *status;
+  } else if (hf_tools.run()) {
+    return 0;
   } else if (*completion_app) {
     print_completion(shell);
   } else if (*plan_app) {

@@ -37,6 +37,7 @@ void make_paths_absolute(config::Config& config) {
     if (!path.empty()) path = std::filesystem::absolute(path).lexically_normal().string();
   };
   absolute(config.job.dump_folder);
+  absolute(config.model.hf_assets_path);
   absolute(config.training.dataset_path);
   absolute(config.validation.dataset_path);
   absolute(config.checkpoint.initial_load_path);
@@ -115,7 +116,8 @@ int train(const ConfigArguments& arguments, const std::vector<std::string>& comm
 
   const model::TrainSpecRegistry specs = train_specs();
   config::LoadedConfig loaded = config::load_config(arguments.file, arguments.overrides);
-  loaded = with_default_converters(std::move(loaded), specs.get(loaded.values.model.name));
+  const model::TrainSpec& spec = specs.get(loaded.values.model.name);
+  loaded = with_hf_sizes(with_default_converters(std::move(loaded), spec), spec);
   // Before any plugin is loaded: one that changes the working directory or the environment must not
   // change where the run reads and writes.
   make_paths_absolute(loaded.values);

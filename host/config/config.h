@@ -32,20 +32,27 @@ struct ModelArgs {
   std::optional<int64_t> n_heads;
   std::optional<int64_t> n_kv_heads;
   std::optional<int64_t> vocab_size;
+  std::optional<int64_t> head_dim;
+  std::optional<int64_t> hidden_dim;
   std::optional<double> ffn_dim_multiplier;
   std::optional<int64_t> multiple_of;
   std::optional<double> norm_eps;
   std::optional<double> rope_theta;
+  std::optional<std::string> rope_scaling_type;  ///< "default", "linear" or "llama3"
   std::optional<double> rope_scaling_factor;
   std::optional<double> rope_low_freq_factor;
   std::optional<double> rope_high_freq_factor;
   std::optional<int64_t> rope_original_max_position_embeddings;
+  std::optional<int64_t> max_seq_len;
+  std::optional<bool> qk_norm;
+  std::optional<bool> enable_weight_tying;
   bool operator==(const ModelArgs&) const = default;
 };
 
 struct Model {
   std::string name = "llama3";
   std::string flavor = "debugmodel";
+  std::string hf_assets_path;  ///< of flavor from_hf
   std::vector<ConverterItem> converters;
   bool print_after_conversion = false;
   ModelArgs args;

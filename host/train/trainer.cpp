@@ -14,6 +14,7 @@
 #include "optim/clip.h"
 #include "train/activation_checkpoint.h"
 #include "train/batch_tensors.h"
+#include "train/hf_sizes.h"
 #include "train/model_args.h"
 #include "train/precision.h"
 #include "train/random_state.h"
@@ -170,6 +171,7 @@ ResumeReport Trainer::load_initial_weights(const model::TrainSpec& spec,
     return fresh;
   }
   const std::optional<checkpoint::Manifest> manifest = checkpoint::verify_weights(path);
+  check_hf_sizes(path, spec, args, options_.config.model.args);
   checkpoint::HfNameMap names;
   std::shared_ptr<model::HfNaming> naming;
   if (spec.hf_naming) {

@@ -80,6 +80,8 @@ class Completion(unittest.TestCase):
             self.assertEqual(self.bash(f"titan {command} x.yaml --device sm_9"), ["sm_90"])
         self.assertEqual(self.bash("titan train --model.flavor=d"), ["debugmodel"])
         self.assertEqual(self.bash("titan plugins new x --language t"), ["torch"])
+        self.assertEqual(self.bash("titan export step-3 --output x --dtype b"), ["bfloat16"])
+        self.assertEqual(self.bash("titan export step-3 --m"), ["--merge-lora", "--max-shard-size"])
         self.assertEqual(self.bash("titan train --job.dump_folder="), [])  # the shell's own completion of files
 
     def test_converters_of_every_place_that_the_line_names(self):

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "model/layers/linear.h"
+#include "model/layers/rms_norm.h"
 #include "model/rope.h"
 
 namespace titan::model {
@@ -32,7 +33,7 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v)
 }  // namespace
 
 Attention::Attention(const ModelArgs& args, int64_t layer, double init_std, at::ScalarType dtype)
-    : Module("attention"),
+    : Module(args.qk_norm ? "qk_norm_attention" : "attention"),
       n_heads_(args.n_heads),
       n_kv_heads_(args.kv_heads()),
       head_dim_(args.head_dim()),
@@ -40,6 +41,11 @@ Attention::Attention(const ModelArgs& args, int64_t layer, double init_std, at::
       wk_(add_child("wk", projection(args.dim, n_kv_heads_ * head_dim_, dtype, 0.02))),
       wv_(add_child("wv", projection(args.dim, n_kv_heads_ * head_dim_, dtype, 0.02))),
       wo_(add_child("wo", projection(n_heads_ * head_dim_, args.dim, dtype, init_std))) {
+  if (args.qk_norm) {
+    const auto norm = [&] { return std::make_unique<RmsNorm>(head_dim_, args.norm_eps, dtype); };
+    q_norm_ = &add_child("q_norm", norm());
+    k_norm_ = &add_child("k_norm", norm());
+  }
   set_attribute("dim", static_cast<double>(args.dim));
   set_attribute("n_heads", static_cast<double>(n_heads_));
   set_attribute("n_kv_heads", static_cast<double>(n_kv_heads_));
@@ -57,12 +63,13 @@ at::Tensor Attention::forward(const CallContext& context, const Inputs& inputs) 
   const at::Tensor& x = inputs[0];
   const at::Tensor& rope = inputs[1];
   const int64_t batch = x.size(0), length = x.size(1);
-  const auto heads = [&](Slot& slot, int64_t count) {
-    return (*slot)(context, {x}).view({batch, length, count, head_dim_});
+  const auto heads = [&](Slot& slot, int64_t count, Slot* norm) {
+    const at::Tensor split = (*slot)(context, {x}).view({batch, length, count, head_dim_});
+    return norm ? (**norm)(context, {split}) : split;
   };
-  const at::Tensor q = apply_rope(heads(wq_, n_heads_), rope).transpose(1, 2);
-  const at::Tensor k = apply_rope(heads(wk_, n_kv_heads_), rope).transpose(1, 2);
-  const at::Tensor v = heads(wv_, n_kv_heads_).transpose(1, 2);
+  const at::Tensor q = apply_rope(heads(wq_, n_heads_, q_norm_), rope).transpose(1, 2);
+  const at::Tensor k = apply_rope(heads(wk_, n_kv_heads_, k_norm_), rope).transpose(1, 2);
+  const at::Tensor v = heads(wv_, n_kv_heads_, nullptr).transpose(1, 2);
   const at::Tensor mixed = attend(q, k, v);
   return (*wo_)(context, {mixed.transpose(1, 2).reshape({batch, length, n_heads_ * head_dim_})});
 }

@@ -145,6 +145,10 @@ class FusedProjections {
     const auto number = [](const Module& module, const char* name) {
       return static_cast<int64_t>(module.attribute(name));
     };
+    // These would lose their norms of q and k.
+    if (attention_)
+      for (const Module& module : model.modules(TITAN_KIND_QK_NORM_ATTENTION))
+        module.keep("q and k are normalised between the products and the rotation");
     if (attention_)
       for (const Module& module : model.modules(TITAN_KIND_ATTENTION)) {
         module.concatenate("wqkv", 0, {"wq.weight", "wk.weight", "wv.weight"});

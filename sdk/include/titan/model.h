@@ -19,6 +19,8 @@ typedef struct titan_model titan_model;
  *   embedding     ids[.., int64]              y       weight[num, dim]  num_embeddings, dim
  *   attention     x[B, S, dim], rope, positions?, document_ids?  y  (its linears)  dim, n_heads,
  *                                                     n_kv_heads, head_dim, layer
+ *   qk_norm_attention  as attention, but each head of q and k goes through an rms_norm of head_dim
+ *                 (q_norm, k_norm) before it is rotated; parameters of these two besides
  *   feed_forward  x[.., dim]                  y       (its linears)     dim, hidden_dim, layer
  *   block         x[B, S, dim], rope, positions?, document_ids?  y  (all below)    dim, layer
  *   decoder       tokens[B, S, int64]         logits  (all below)       dim, n_layers, vocab_size,
@@ -31,6 +33,7 @@ typedef struct titan_model titan_model;
 #define TITAN_KIND_RMS_NORM "rms_norm"
 #define TITAN_KIND_EMBEDDING "embedding"
 #define TITAN_KIND_ATTENTION "attention"
+#define TITAN_KIND_QK_NORM_ATTENTION "qk_norm_attention" /* hosts before it have no such models */
 #define TITAN_KIND_FEED_FORWARD "feed_forward"
 #define TITAN_KIND_BLOCK "block"
 #define TITAN_KIND_DECODER "decoder"

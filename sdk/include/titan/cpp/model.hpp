@@ -186,7 +186,7 @@ class Model {
     std::vector<Module> found;
     bool known = kind.empty();
     for (const char* name : {TITAN_KIND_LINEAR, TITAN_KIND_RMS_NORM, TITAN_KIND_EMBEDDING, TITAN_KIND_ATTENTION,
-                             TITAN_KIND_FEED_FORWARD, TITAN_KIND_BLOCK, TITAN_KIND_DECODER})
+                             TITAN_KIND_QK_NORM_ATTENTION, TITAN_KIND_FEED_FORWARD, TITAN_KIND_BLOCK, TITAN_KIND_DECODER})
       known = known || kind == name;
     for (uint64_t i = 0; i < count; ++i) {
       Module module(model_, i);
@@ -195,7 +195,8 @@ class Model {
     }
     if (!known)  // Else a misspelt kind would change nothing, and say nothing.
       throw Error(TITAN_INVALID_ARGUMENT, "there is no kind of module '" + std::string(kind) + "'",
-                  "kinds are linear, rms_norm, embedding, attention, feed_forward, block and decoder");
+                  "kinds are linear, rms_norm, embedding, attention, qk_norm_attention, "
+                  "feed_forward, block and decoder");
     return found;
   }
   /// Any module by name, selected or not.
