@@ -14,7 +14,7 @@
 #include "optim/clip.h"
 #include "train/activation_checkpoint.h"
 #include "train/batch_tensors.h"
-#include "train/hf_sizes.h"
+#include "train/initial_weights.h"
 #include "train/model_args.h"
 #include "train/precision.h"
 #include "train/random_state.h"
@@ -61,14 +61,6 @@ optim::LrScheduleOptions schedule_options(const config::Config& config) {
   options.decay_shape = optim::parse_decay_shape(given.decay_type);
   options.min_lr_factor = given.min_lr_factor;
   return options;
-}
-
-/// "'a', 'b', 'c' and 12 more".
-std::string first_names(const std::vector<std::string>& names) {
-  constexpr size_t kShown = 3;
-  std::string text;
-  for (size_t i = 0; i < names.size() && i < kShown; ++i) text += (i ? ", '" : "'") + names[i] + "'";
-  return text + (names.size() > kShown ? " and " + std::to_string(names.size() - kShown) + " more" : "");
 }
 
 /// Weights, gradients and Adam's moments are the least that training needs. Better to say so at once
@@ -139,7 +131,11 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
   ResumeReport loaded;
   if (options_.resume) loaded = resume_run(*options_.resume, record_, config.checkpoint.exclude_from_loading, parts());
   // Also for a resumed run that leaves out the model: its weights begin like those of a new run.
-  if (!loaded.model_loaded) loaded = load_initial_weights(spec, args_);
+  if (!loaded.model_loaded) {
+    InitialWeights initial = load_initial_weights(*model_, spec, args_, config);
+    loaded.model_loaded = initial.loaded;
+    loaded.missing = std::move(initial.missing);
+  }
   // What was computed from the initial values is of no use any more.
   if (loaded.model_loaded) model::visit_modules(*model_, [](model::Module& module) { module.drop_caches(); });
   converters_->after_init(
@@ -150,51 +146,6 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
   if (options_.resume && loaded.from_checkpoint && converters_->has_hooks() && !loaded.new_converter)
     put_back_model(*options_.resume, parts());
   accumulation_steps_ = accumulation_steps(config.training);
-}
-
-ResumeReport Trainer::load_initial_weights(const model::TrainSpec& spec,
-                                           const model::ModelArgs& args) {
-  const std::string& path = options_.config.checkpoint.initial_load_path;
-  const std::string& adapter = options_.config.checkpoint.adapter_load_path;
-  const auto load_adapter = [&] {
-    if (adapter.empty()) return;
-    checkpoint::verify_weights(adapter);
-    const checkpoint::LoadReport added = checkpoint::load_added(*model_, adapter);
-    log_info("loaded what converters added from " + adapter);
-    if (!added.unused_added.empty())
-      log_warning("the adapter has " + first_names(added.unused_added) + ", which no applied converter uses");
-  };
-  if (path.empty()) {
-    load_adapter();
-    ResumeReport fresh;
-    fresh.model_loaded = !adapter.empty();
-    return fresh;
-  }
-  const std::optional<checkpoint::Manifest> manifest = checkpoint::verify_weights(path);
-  check_hf_sizes(path, spec, args, options_.config.model.args);
-  checkpoint::HfNameMap names;
-  std::shared_ptr<model::HfNaming> naming;
-  if (spec.hf_naming) {
-    naming = spec.hf_naming(args);
-    names.native_name = [naming](const std::string& name) { return naming->to_native(name); };
-    names.to_native = [naming](const std::string& name, const at::Tensor& value) {
-      return naming->value_to_native(name, value);
-    };
-  }
-  const checkpoint::LoadReport report =
-      checkpoint::load_weights(*model_, path, spec.hf_naming ? &names : nullptr);
-  log_info("loaded weights from " + path + (report.hugging_face ? " (Hugging Face names)" : ""));
-  if (adapter.empty() && !report.missing_added.empty())
-    log_info("the checkpoint has no " + first_names(report.missing_added) + ": initial values are kept");
-  for (const std::string& name : report.unused_added)
-    log_warning("the checkpoint has '" + name + "', which no applied converter uses" +
-                (manifest ? "; it is of the converter " + manifest->owner_of(name) : ""));
-  load_adapter();
-  ResumeReport loaded;
-  loaded.model_loaded = true;
-  // An adapter holds all that converters added.
-  if (adapter.empty()) loaded.missing = {report.missing_added.begin(), report.missing_added.end()};
-  return loaded;
 }
 
 std::optional<ValidationResult> Trainer::validate_if_due(const std::function<bool()>& stopped) {

@@ -91,7 +91,6 @@ class Trainer {
   /// Once: every trainable parameter must have got a gradient. One of the model's without is an
   /// error, one that a converter added is warned about.
   void check_gradients(int64_t step);
-  ResumeReport load_initial_weights(const model::TrainSpec& spec, const model::ModelArgs& args);
   RunParts parts() { return {*model_, *optimizer_, *loader_, position_, options_.device.device}; }
 
   TrainerOptions options_;
