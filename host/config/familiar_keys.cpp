@@ -6,8 +6,10 @@
 namespace titan::config {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kFamiliarKeys = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kFamiliarKeys = {{
     {"job.config_file", "the config file is the argument of --config"},
+    {"model.hf_assets_path",
+     "the tokenizer's file or folder is model.tokenizer_path, weights are checkpoint.initial_load_path"},
     {"job.print_config", "use `titan config show` to print the merged config"},
     {"checkpoint.initial_load_model_only",
      "checkpoint.initial_load_path always loads the weights alone"},

@@ -141,6 +141,14 @@ std::vector<Row> field_rows() {
                 "converters to apply, in order: names, or maps with use, as, include, exclude and "
                 "options"),
       TITAN_ROW(model, print_after_conversion, "print the model once the converters are applied"),
+      TITAN_ROW(model, tokenizer_path,
+                "a Hugging Face tokenizer.json (byte-level BPE), a tiktoken file (Llama 3's "
+                "tokenizer.model), or a folder with one; empty: one id a byte")
+          .path(),
+      TITAN_ROW(model, tokenizer_format,
+                "auto tells by the file; a tiktoken vocabulary of an unusual size needs the name of "
+                "the pattern and special tokens that belong to it")
+          .one_of({"auto", "bytes", "huggingface", "llama3", "qwen", "cl100k", "o200k", "gpt2"}),
       TITAN_ROW(model.args, dim, "width of the model").at_least(1).at_most(kLargestSize),
       TITAN_ROW(model.args, n_layers, "number of blocks").at_least(1).at_most(100000),
       TITAN_ROW(model.args, n_heads, "number of query heads").at_least(1).at_most(kLargestSize),
@@ -171,11 +179,37 @@ std::vector<Row> field_rows() {
           .at_most(kLargestSize),
 
       TITAN_ROW(training, dataset, "what to train on: the built-in novel, or files of yours")
-          .one_of({"pride_and_prejudice", "text", "tokens"}),
-      TITAN_ROW(training, dataset_path, "file or folder of the dataset; needed by text and tokens")
+          .one_of({"pride_and_prejudice", "text", "jsonl", "chat", "tokens", "mixture"}),
+      TITAN_ROW(training, dataset_path,
+                "file, folder or pattern ('data/*.jsonl.zst') of the dataset; needed by text (files, each "
+                "a document), jsonl (each line one), chat (each line a conversation) and tokens; all but "
+                "tokens also compressed (.zst)")
           .path(),
+      TITAN_ROW(training, dataset_key, "where the text of a line is (dataset jsonl): text, meta.body"),
+      TITAN_ROW(training, mixture,
+                "sources of dataset mixture, each NAME:WEIGHT:DATASET:PATH (web:0.7:jsonl:/data/web); "
+                "weights are shares of the tokens"),
+      TITAN_ROW(training, shuffle,
+                "another order of documents (tokens: of samples) in every epoch, fixed by training.seed"),
+      TITAN_ROW(training, shuffle_buffer,
+                "lines that are held in memory and shuffled together (datasets jsonl and chat; the "
+                "files are shuffled too)")
+          .at_least(2)
+          .at_most(kLargestSize),
+      TITAN_ROW(training, chat_template,
+                "how conversations are written (dataset chat): chatml (Qwen and others) or llama3; only "
+                "responses are trained on")
+          .one_of({"chatml", "llama3"}),
+      TITAN_ROW(training, chat_packing,
+                "a sample holds as many conversations as fit, else one; the rest is padding without "
+                "labels (dataset chat)"),
+      TITAN_ROW(training, add_bos, "the tokenizer's BOS, if it has one, goes before each document"),
+      TITAN_ROW(training, add_eos, "the tokenizer's EOS, if it has one, goes behind each document"),
       TITAN_ROW(training, token_dtype, "integer type of the token files (dataset tokens)")
           .one_of({"uint16", "int32", "uint32"}),
+      TITAN_ROW(training, parse_special_tokens,
+                "texts may hold special tokens such as <|im_start|>; otherwise they are text like any "
+                "other, so that data cannot end a document"),
       TITAN_ROW(training, local_batch_size, "sequences in one forward pass of one rank")
           .at_least(1)
           .at_most(kLargestSize),
@@ -240,10 +274,10 @@ std::vector<Row> field_rows() {
 
       TITAN_ROW(validation, enable, "measure the loss on other data while training"),
       TITAN_ROW(validation, dataset, "what to validate on; see training.dataset")
-          .one_of({"pride_and_prejudice", "text", "tokens"}),
+          .one_of({"pride_and_prejudice", "text", "jsonl", "chat", "tokens"}),
       TITAN_ROW(validation, dataset_path,
-                "file or folder of the validation data; needed by text and tokens (their integer "
-                "type is training.token_dtype)")
+                "file, folder or pattern of the validation data; what else there is to say about it "
+                "(token_dtype, dataset_key, ...) is said in training")
           .path(),
       TITAN_ROW(validation, local_batch_size, "sequences in one forward pass of validation")
           .at_least(1)
