@@ -64,6 +64,10 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.bash("titan pl"), ["plugins", "plan"])
         self.assertEqual(set(self.bash("titan plugins ")) & {"list", "inspect", "new", "has"}, {"list", "inspect", "new", "has"})
         self.assertEqual(self.bash("titan plugins inspect x --ma"), ["--markdown"])
+        self.assertEqual(self.bash("titan data "), ["tokenize"])
+        self.assertEqual(self.bash("titan data tokenize --tokenizer-f"), ["--tokenizer-format"])
+        (self.folder.path / "a.jsonl").touch()
+        self.assertEqual(self.bash("titan data tokenize a.jsonl "), ["a.jsonl", "text.txt"])
         self.assertEqual(self.bash("titan train --optimizer.l"), ["--optimizer.lr="])
         self.assertEqual(self.bash("titan config explain optimizer.l"), ["optimizer.lr"])
         self.assertEqual(self.bash("TITAN_DATA_DIR=x titan comp"), ["completion"])
@@ -77,6 +81,8 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.bash("titan plan x.yaml --device sm_9"), ["sm_90"])
         self.assertEqual(self.bash("titan train --model.flavor=d"), ["debugmodel"])
         self.assertEqual(self.bash("titan plugins new x --language t"), ["torch"])
+        self.assertEqual(self.bash("titan data tokenize x --dtype uint3"), ["uint32"])
+        self.assertEqual(self.bash("titan data tokenize x --tokenizer-format=l"), ["llama3"])
         self.assertEqual(self.bash("titan train --job.dump_folder="), [])  # the shell's own completion of files
 
     def test_converters_of_every_place_that_the_line_names(self):
