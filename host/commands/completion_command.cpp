@@ -57,6 +57,7 @@ std::vector<std::string> flag_values(const std::string& option, const std::strin
   if (option == "--output") return files_ending_in({".bin"}, typed);
   if (option == "--device") return {"cpu", "sm_80", "sm_89", "sm_90", "sm_100", "sm_120"};
   if (option == "--language") return {"c", "cpp", "torch"};
+  if (option == "--dtype") return {"bfloat16", "float16", "float32"};
   return {};
 }
 

@@ -6,15 +6,13 @@
 namespace titan::config {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kFamiliarKeys = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kFamiliarKeys = {{
     {"job.config_file", "the config file is the argument of --config"},
-    {"model.hf_assets_path",
-     "the tokenizer's file or folder is model.tokenizer_path, weights are checkpoint.initial_load_path"},
     {"job.print_config", "use `titan config show` to print the merged config"},
     {"checkpoint.initial_load_model_only",
      "checkpoint.initial_load_path always loads the weights alone"},
     {"checkpoint.initial_load_in_hf", "Hugging Face names are recognised by themselves"},
-    {"checkpoint.last_save_in_hf", "a step holds safetensors under titan's own names"},
+    {"checkpoint.last_save_in_hf", "a step holds safetensors under titan's own names; `titan export` makes a Hugging Face folder of it"},
     {"checkpoint.create_seed_checkpoint", "equal seeds give equal weights: see training.seed"},
     {"checkpoint.load_only", "checkpoint.initial_load_path loads without saving"},
     {"debug.seed", "the seed is training.seed"},

@@ -23,7 +23,7 @@ namespace {
 std::string tokenizer_name(const TokenizerOptions& options) {
   return options.path.empty()
              ? "the byte tokenizer"
-             : "the tokenizer '" + options.path.string() + "' (model.tokenizer_path)";
+             : "the tokenizer '" + options.path.string() + "'";
 }
 
 void check_vocabulary(const DatasetOptions& options, int64_t tokenizer_ids) {
@@ -32,7 +32,7 @@ void check_vocabulary(const DatasetOptions& options, int64_t tokenizer_ids) {
                           " ids, the model's vocab_size is " + std::to_string(options.vocab_size),
                       "training.dataset '" + options.dataset + "'",
                       "choose a model with a vocab_size of " + std::to_string(tokenizer_ids) +
-                          " or more (model.args.vocab_size), or another tokenizer");
+                          " or more (model.args.vocab_size), or another model.tokenizer_path");
   // Whoever trains on bytes knows that a model of words has more ids.
   if (tokenizer_ids < options.vocab_size && !options.tokenizer.path.empty())
     log_warning(tokenizer_name(options.tokenizer) + " has " + std::to_string(tokenizer_ids) +
@@ -114,6 +114,14 @@ std::unique_ptr<SampleSource> token_samples(const DatasetOptions& options) {
 
 std::unique_ptr<SampleSource> open_samples(const DatasetOptions& options);
 
+/// Sources speak of training.dataset_path; in a mixture the path is a part of its item.
+std::string in_mixture(std::string text) {
+  const std::string from = "training.dataset_path", to = "the path in training.mixture";
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+  return text;
+}
+
 std::unique_ptr<SampleSource> mixed_samples(const DatasetOptions& options) {
   if (options.mixture.empty())
     throw usage_error(
@@ -127,7 +135,12 @@ std::unique_ptr<SampleSource> mixed_samples(const DatasetOptions& options) {
     // Each source has an order of its own, also where two of them are the same files.
     one.seed =
         static_cast<int64_t>(mixed(static_cast<uint64_t>(options.seed), sources.size(), 3) >> 1);
-    sources.push_back({part.name, part.weight, open_samples(one)});
+    try {
+      sources.push_back({part.name, part.weight, open_samples(one)});
+    } catch (const Error& error) {
+      throw Error(error.status(), "source '" + part.name + "' of the mixture: " + error.what(),
+                  in_mixture(error.where()), in_mixture(error.hint()));
+    }
   }
   return std::make_unique<MixedSamples>(std::move(sources), options.seed, options.share.rank);
 }

@@ -3,6 +3,19 @@
 #include "config/mixture.h"
 
 namespace titan::train {
+namespace {
+
+/// Of a model that is defined by a Hugging Face folder, that folder, if it holds a tokenizer.
+std::filesystem::path tokenizer_place(const config::Config& config) {
+  const config::Model& model = config.model;
+  if (!model.tokenizer_path.empty() || model.flavor != "from_hf" || model.tokenizer_format == "bytes")
+    return model.tokenizer_path;
+  const std::filesystem::path folder =
+      model.hf_assets_path.empty() ? config.checkpoint.initial_load_path : model.hf_assets_path;
+  return data::holds_tokenizer(folder) ? folder : std::filesystem::path();
+}
+
+}  // namespace
 
 data::DatasetOptions training_data(const config::Config& config, int64_t vocab_size,
                                    const std::filesystem::path& data_dir) {
@@ -27,7 +40,7 @@ data::DatasetOptions training_data(const config::Config& config, int64_t vocab_s
   options.shuffle = training.shuffle;
   options.shuffle_buffer = training.shuffle_buffer;
   options.seed = training.seed;
-  options.tokenizer.path = config.model.tokenizer_path;
+  options.tokenizer.path = tokenizer_place(config);
   options.tokenizer.format = config.model.tokenizer_format;
   options.tokenizer.parse_special_tokens = training.parse_special_tokens;
   return options;

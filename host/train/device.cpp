@@ -28,14 +28,16 @@ class Driver {
   void* library_;  // stays open: drivers do not like to be unloaded
 };
 
+/// Of the copy that is mapped, as torch's is once it is open, else of the one that the library search path gives.
 int32_t cublaslt_version() {
-  for (const char* name : {"libcublasLt.so.13", "libcublasLt.so.12"}) {
-    void* library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
-    if (!library) continue;
-    using Version = size_t (*)();
-    if (auto* version = reinterpret_cast<Version>(dlsym(library, "cublasLtGetVersion")))
-      return static_cast<int32_t>(version());
-  }
+  for (const int only_mapped : {RTLD_NOLOAD, 0})
+    for (const char* name : {"libcublasLt.so.13", "libcublasLt.so.12"}) {
+      void* library = dlopen(name, RTLD_LAZY | RTLD_LOCAL | only_mapped);
+      if (!library) continue;
+      using Version = size_t (*)();
+      if (auto* version = reinterpret_cast<Version>(dlsym(library, "cublasLtGetVersion")))
+        return static_cast<int32_t>(version());
+    }
   return 0;
 }
 
@@ -53,6 +55,7 @@ converters::DeviceFacts cpu_facts() {
 
 }  // namespace
 
+/// cuBLASLt is no part of the driver: resolve_device() looks for it.
 converters::DeviceFacts detect_device() {
   const Driver driver;
   int count = 0, device = 0;
@@ -70,7 +73,6 @@ converters::DeviceFacts detect_device() {
   driver.call("cuDeviceTotalMem_v2", &bytes, device);
   driver.call("cuDriverGetVersion", &facts.driver_version);
   facts.memory_bytes = bytes;
-  facts.cublaslt_version = cublaslt_version();
   return facts;
 }
 
@@ -91,6 +93,9 @@ Device resolve_device(const std::string& wanted) {
                               "install the full torch package (./dev build --cuda), or set training.device: cpu");
     return {at::kCPU, cpu_facts()};
   }
+  // Only now: torch's own cuBLASLt, which a wheel keeps where nothing else finds it, is mapped by then. Opened before, a
+  // copy from the search path would also take its place.
+  facts.cublaslt_version = cublaslt_version();
   at::globalContext().lazyInitDevice(at::kCUDA);
   return {at::Device(at::kCUDA, 0), std::move(facts)};
 }

@@ -42,7 +42,9 @@ CHAT = [*LARGE, "model.tokenizer_path={tokenizer}", "training.dataset=chat", "tr
 KEYS = {
     "job.dump_folder": ([], "{elsewhere}"),
     "job.description": ([], "another text"),
-    "model.name": None,  # one value so far
+    "model.name": ([], "qwen3"),
+    "model.hf_assets_path": (["model.flavor=from_hf", "model.hf_assets_path={hf}/qwen3_untied", "model.name=qwen3"],
+                             "{hf}/qwen3"),
     "model.flavor": ([], "8B"),
     "model.converters": ([], "lora"),
     "model.print_after_conversion": ([], "true"),
@@ -53,14 +55,20 @@ KEYS = {
     "model.args.n_heads": ([], "2"),
     "model.args.n_kv_heads": ([], "4"),
     "model.args.vocab_size": ([], "384"),
+    "model.args.head_dim": ([], "16"),
+    "model.args.hidden_dim": (["model.args.multiple_of=null"], "100"),
     "model.args.ffn_dim_multiplier": ([], "2"),
     "model.args.multiple_of": ([], "64"),
     "model.args.norm_eps": ([], "0.1"),
     "model.args.rope_theta": ([], "10"),
+    "model.args.rope_scaling_type": (ROPE, "linear"),
     "model.args.rope_scaling_factor": (ROPE, "2"),
     "model.args.rope_low_freq_factor": (ROPE, "3"),
     "model.args.rope_high_freq_factor": (ROPE, "8"),
     "model.args.rope_original_max_position_embeddings": (ROPE[:1], "16"),
+    "model.args.max_seq_len": ([], "8"),
+    "model.args.qk_norm": ([], "true"),
+    "model.args.enable_weight_tying": ([], "true"),
     "training.dataset": (TOKENS, "tokens"),
     "training.dataset_path": ([], "{other}"),
     "training.dataset_key": (LINES, "response"),
@@ -98,6 +106,8 @@ KEYS = {
     "lr_scheduler.total_steps": ([], "9"),
     "activation_checkpoint.mode": ([], "full"),
     "activation_checkpoint.selective_ac_option": ([], "op"),
+    "parallelism.data_parallel_replicate_degree": ([], "2"),
+    "parallelism.data_parallel_shard_degree": ([], "2"),
     "validation.enable": (["validation.freq=1", "validation.steps=1"], "true"),
     "validation.dataset": (["validation.enable=true", "validation.freq=1", "validation.steps=1", "validation.seq_len=32",
                             "validation.local_batch_size=2", "validation.dataset_path={tokens}",
@@ -157,6 +167,7 @@ class EveryKey(unittest.TestCase):
         names["marked"].write_text("".join(f"<|im_start|>{i} the trainer<|im_end|>\n" for i in range(200)))
         golden = Path(__file__).resolve().parents[1] / "golden/tokenizers"
         names["tokenizer"], names["tiktoken"] = golden / "qwen.json", golden / "small.tiktoken"
+        names["hf"] = Path(__file__).resolve().parents[1] / "golden/hf"
         names["soft_cap"] = EXAMPLES / "soft_cap"
         return folder, names
 

@@ -41,14 +41,19 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-/// The tokenizer inside a folder.
-fs::path file_in(const fs::path& folder) {
+/// The tokenizer inside a folder, or all of several that may be meant.
+std::vector<fs::path> files_in(const fs::path& folder, std::error_code& error) {
   for (const char* name : {"tokenizer.json", "tokenizer.model"})
-    if (is_there(folder / name)) return folder / name;
+    if (is_there(folder / name)) return {folder / name};
   std::vector<fs::path> found;
-  std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
     if (it->path().extension() == ".tiktoken") found.push_back(it->path());
+  return found;
+}
+
+fs::path file_in(const fs::path& folder) {
+  std::error_code error;
+  const std::vector<fs::path> found = files_in(folder, error);
   if (error)
     throw data_error("the folder of the tokenizer cannot be listed: " + error.message(),
                      folder.string(), "give this user read permission for the folder");
@@ -131,6 +136,11 @@ std::unique_ptr<Tokenizer> open_tokenizer(const TokenizerOptions& options) {
   BpeTokenizerParts parts = read_parts(options, resolved_file(options));
   parts.specials_are_text = !options.parse_special_tokens;
   return std::make_unique<BpeTokenizer>(std::make_shared<BpeTokenizerParts>(std::move(parts)));
+}
+
+bool holds_tokenizer(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::is_directory(folder, ignored) && !files_in(folder, ignored).empty();
 }
 
 std::string tokenizer_sha256(const TokenizerOptions& options) {

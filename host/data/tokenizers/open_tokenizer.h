@@ -28,6 +28,9 @@ std::vector<std::string> tokenizer_formats();
 /// for what is wrong with the files.
 std::unique_ptr<Tokenizer> open_tokenizer(const TokenizerOptions& options);
 
+/// Whether open_tokenizer() finds a tokenizer in this folder.
+bool holds_tokenizer(const std::filesystem::path& folder);
+
 /// SHA-256 of the tokenizer file, as 64 hexadecimal digits; "bytes" without a file.
 std::string tokenizer_sha256(const TokenizerOptions& options);
 
