@@ -6,6 +6,7 @@ Usage: data_test.py TITAN_PROGRAM GOLDEN_FOLDER
 import array
 import json
 import re
+import shutil
 import sys
 import unittest
 from pathlib import Path
@@ -125,6 +126,30 @@ class Data(unittest.TestCase):
         done = titan_run.run("train", self.folder.config, VOCAB, f"--model.tokenizer_path={self.tokenizer}")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stderr, r"the model's vocab_size is 1024: the ids from \d+ on are never seen")
+
+    def test_a_hugging_face_folder_brings_its_tokenizer(self):
+        model = self.path / "model"
+        shutil.copytree(GOLDEN.parent / "hf/qwen3", model)
+        shutil.copy(self.tokenizer, model / "tokenizer.json")
+        options = ["--model.name=qwen3", "--model.flavor=from_hf", VOCAB]
+        folder = f"--model.hf_assets_path={model}"
+        by_folder = titan_run.train(self.folder, *options, folder)
+        by_path = titan_run.train(self.folder, *options, folder, f"--model.tokenizer_path={self.tokenizer}")
+        by_bytes = titan_run.train(self.folder, *options, folder, "--model.tokenizer_format=bytes")
+        self.assertEqual(numbers(by_folder), numbers(by_path))
+        self.assertNotEqual(numbers(by_folder), numbers(by_bytes))
+        self.refused(2, f"the tokenizer '{model}' has", "vocab_size is 64",
+                     arguments=["train", self.folder.config, *options[:2], folder])
+        (model / "tokenizer.json").unlink()
+        self.assertEqual(numbers(titan_run.train(self.folder, *options, folder)), numbers(by_bytes))
+
+    def test_errors_name_the_source_of_a_mixture(self):
+        lines = self.lines("a.jsonl", [{"body": "x"}])
+        mixture = ["train", self.folder.config, "--training.dataset_path=", "--training.dataset=mixture"]
+        self.refused(4, "source 'web' of the mixture", "no key 'text'", "a.jsonl:1",
+                     arguments=[*mixture, f"--training.mixture=book:1:text:{self.folder.text},web:2:jsonl:{lines}"])
+        self.refused(4, "source 'web' of the mixture", "does not exist", "set the path in training.mixture to a text file",
+                     arguments=[*mixture, f"--training.mixture=web:1:text:{self.path / 'none.txt'}"])
 
     def test_keys_that_do_nothing_are_refused(self):
         train = ["train", self.folder.config]
