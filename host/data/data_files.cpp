@@ -55,10 +55,10 @@ std::vector<fs::path> files_in_folder(const fs::path& folder,
   return files;
 }
 
-/// Sorted by name.
+/// Sorted by the bytes of their names, whatever the locale.
 std::vector<fs::path> files_of_pattern(const fs::path& pattern, std::string_view hint) {
   glob_t found = {};
-  const int status = ::glob(pattern.c_str(), 0, nullptr, &found);
+  const int status = ::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found);
   std::vector<fs::path> files;
   for (size_t i = 0; status == 0 && i < found.gl_pathc; ++i) {
     std::error_code ignored;
@@ -68,6 +68,7 @@ std::vector<fs::path> files_of_pattern(const fs::path& pattern, std::string_view
   if (files.empty())
     throw data_error("no file matches '" + pattern.string() + "'", pattern.string(),
                      std::string(hint));
+  std::sort(files.begin(), files.end());
   return files;
 }
 
