@@ -48,6 +48,9 @@ class ManifestReader {
       wrong("'" + prefix_ + key + "' is no whole number of 0 or more");
     return value.get<int64_t>();
   }
+  bool has(const char* key) const { return json_.is_object() && json_.contains(key); }
+  /// 0 where it is absent: keys that older checkpoints do not have.
+  int64_t count_or_0(const char* key) const { return has(key) ? count(key) : 0; }
   bool flag(const char* key) const {
     if (!at(key).is_boolean()) wrong("'" + prefix_ + key + "' is neither true nor false");
     return at(key).get<bool>();
@@ -78,6 +81,18 @@ class ManifestReader {
   std::string prefix_;
 };
 
+ManifestJson position_json(const data::StreamPosition& position) {
+  return {{"epoch", position.epoch},   {"document", position.document}, {"byte", position.byte},
+          {"token", position.token},   {"file", position.file},         {"offset", position.offset},
+          {"ordinal", position.ordinal}};
+}
+
+data::StreamPosition read_position(const ManifestReader& position) {
+  return {position.count("epoch"),     position.count("document"),    position.count("byte"),
+          position.count("token"),     position.count_or_0("file"),   position.count_or_0("offset"),
+          position.count_or_0("ordinal")};
+}
+
 FileSum read_file_sum(const ManifestReader& file) {
   const std::string crc = file.text("crc32c");
   if (crc.size() != 8 || crc.find_first_not_of("0123456789abcdef") != std::string::npos)
@@ -103,7 +118,6 @@ std::string Manifest::owner_of(const std::string& stored_name) const {
 
 std::string format_manifest(const Manifest& manifest) {
   const RunPosition& position = manifest.position;
-  const data::StreamPosition& stream = manifest.loader.position;
   ManifestJson json;
   json["kind"] = kManifestKind;
   json["format"] = Manifest::kFormat;
@@ -114,13 +128,13 @@ std::string format_manifest(const Manifest& manifest) {
   json["schedule_step"] = position.schedule_step;
   json["skipped_steps"] = position.skipped_steps;
   json["skipped_in_a_row"] = position.skipped_in_a_row;
-  json["loader"] = {{"samples", manifest.loader.samples},
-                    {"epoch", stream.epoch},
-                    {"document", stream.document},
-                    {"byte", stream.byte},
-                    {"token", stream.token},
-                    {"total_bytes", manifest.loader.total_bytes},
-                    {"fingerprint", manifest.loader.fingerprint}};
+  json["loader"] = position_json(manifest.loader.position);
+  json["loader"]["samples"] = manifest.loader.samples;
+  json["loader"]["total_bytes"] = manifest.loader.total_bytes;
+  json["loader"]["fingerprint"] = manifest.loader.fingerprint;
+  if (!manifest.loader.parts.empty()) json["loader"]["parts"] = ManifestJson::array();
+  for (const data::StreamPosition& part : manifest.loader.parts)
+    json["loader"]["parts"].push_back(position_json(part));
   json["seed"] = manifest.seed;
   json["generators"] = ManifestJson(manifest.generators);
   json["settings"] = ManifestJson(manifest.settings);
@@ -160,8 +174,12 @@ Manifest parse_manifest(std::string_view text, const std::string& where) {
   manifest.loader.samples = loader.count("samples");
   manifest.loader.total_bytes = loader.count("total_bytes");
   manifest.loader.fingerprint = loader.count("fingerprint");
-  manifest.loader.position = {loader.count("epoch"), loader.count("document"), loader.count("byte"),
-                              loader.count("token")};
+  manifest.loader.position = read_position(loader);
+  if (loader.has("parts")) {
+    if (!loader.at("parts").is_array()) reader.wrong("'loader.parts' is no list");
+    for (const ManifestJson& part : loader.at("parts"))
+      manifest.loader.parts.push_back(read_position({part, where, "loader.parts[]."}));
+  }
   manifest.seed = reader.count("seed");
   manifest.generators = reader.texts("generators");
   manifest.settings = reader.texts("settings");

@@ -14,6 +14,7 @@
 #include "base/text_list.h"
 #include "commands/completion_command.h"
 #include "commands/config_command.h"
+#include "commands/data_tools.h"
 #include "commands/estimate_command.h"
 #include "commands/hf_tools.h"
 #include "commands/plan_command.h"
@@ -37,6 +38,7 @@ Examples:
   titan plugins list
   titan plugins new my_plugin
   titan config explain training
+  titan data tokenize texts/*.jsonl --tokenizer tokenizer.json --eos --output tokens.bin
 
 Any key of the config can be set as --section.key=value; the command line wins over the file.
 
@@ -146,6 +148,10 @@ int dispatch(int argc, char** argv) {
   CLI::App* schema_app = config_app->add_subcommand("schema", "the JSON Schema of configs, with the plugins that are found");
   schema_app->allow_extras();
 
+  CLI::App* data_app = app.add_subcommand("data", "prepares data ahead of training");
+  data_app->require_subcommand(0, 1);
+  const DataTools data_tools(*data_app);
+
   std::string shell;
   CLI::App* completion_app = app.add_subcommand("completion", "prints the completion script of a shell: bash or zsh");
   completion_app->add_option("shell", shell, "bash or zsh");
@@ -167,6 +173,7 @@ int dispatch(int argc, char** argv) {
   };
   check_word(argc, argv, 1, app, "titan");
   if (argc > 1 && std::string(argv[1]) == "plugins") check_word(argc, argv, 2, *plugins_app, "titan plugins");
+  if (argc > 1 && std::string(argv[1]) == "data") check_word(argc, argv, 2, *data_app, "titan data");
   if (argc > 1 && std::string(argv[1]) == "config") check_word(argc, argv, 2, *config_app, "titan config");
 
   try {
@@ -201,6 +208,8 @@ int dispatch(int argc, char** argv) {
       return static_cast<int>(ExitStatus::kUsage);
   } else if (const auto status = plugin_tools.run(config_arguments)) {
     return *status;
+  } else if (const auto status = data_tools.run()) {
+    return *status;
   } else if (hf_tools.run()) {
     return 0;
   } else if (*completion_app) {
@@ -218,7 +227,10 @@ int dispatch(int argc, char** argv) {
   } else if (*schema_app) {
     config_schema(config_arguments(schema_app->remaining(), "config schema"));
   } else {
-    std::cout << (*config_app ? config_app->help() : *plugins_app ? plugins_app->help() : app.help());
+    const CLI::App* shown = &app;
+    for (const CLI::App* group : {config_app, plugins_app, data_app})
+      if (*group) shown = group;
+    std::cout << shown->help();
     if (argc > 1) return static_cast<int>(ExitStatus::kUsage);
   }
   return 0;

@@ -14,6 +14,7 @@
 #include "commands/plugin_setup.h"
 #include "commands/resume_command.h"
 #include "commands/step_reports.h"
+#include "config/mixture.h"
 #include "observe/metrics_writer.h"
 #include "train/checkpointer.h"
 #include "train/mfu_peak.h"
@@ -38,7 +39,13 @@ void make_paths_absolute(config::Config& config) {
   };
   absolute(config.job.dump_folder);
   absolute(config.model.hf_assets_path);
+  absolute(config.model.tokenizer_path);
   absolute(config.training.dataset_path);
+  for (std::string& item : config.training.mixture) {
+    std::vector<config::MixtureSource> source = config::parse_mixture({item}, "training.mixture");
+    absolute(source.front().path);
+    item = config::mixture_item(source.front());
+  }
   absolute(config.validation.dataset_path);
   absolute(config.checkpoint.initial_load_path);
   absolute(config.checkpoint.adapter_load_path);

@@ -55,14 +55,24 @@ struct Model {
   std::string hf_assets_path;  ///< of flavor from_hf
   std::vector<ConverterItem> converters;
   bool print_after_conversion = false;
+  std::string tokenizer_path;             ///< empty: the folder of from_hf, or bytes
+  std::string tokenizer_format = "auto";  ///< as data::tokenizer_formats() lists them
   ModelArgs args;
   bool operator==(const Model&) const = default;
 };
 
 struct Training {
-  std::string dataset = "pride_and_prejudice";  ///< or "text", "tokens"
-  std::string dataset_path;                     ///< needed by "text" and "tokens"
-  std::string token_dtype = "uint16";           ///< or "int32", "uint32"; of "tokens"
+  std::string dataset = "pride_and_prejudice";  ///< or "text", "jsonl", "chat", "tokens", "mixture"
+  std::string dataset_path;                     ///< needed by all but the novel and "mixture"
+  std::string dataset_key = "text";             ///< of "jsonl"
+  std::vector<std::string> mixture;             ///< NAME:WEIGHT:DATASET:PATH; of "mixture"
+  bool shuffle = false;
+  int64_t shuffle_buffer = 10000;      ///< lines of "jsonl" and "chat"
+  std::string chat_template = "chatml";  ///< or "llama3"; of "chat"
+  bool chat_packing = true;              ///< of "chat"
+  std::string token_dtype = "uint16";  ///< or "int32", "uint32"; of "tokens"
+  bool add_bos = true, add_eos = true;
+  bool parse_special_tokens = false;  ///< in texts
   int64_t local_batch_size = 8;
   int64_t global_batch_size = -1;  ///< -1: local_batch_size x data parallel degree
   int64_t seq_len = 2048;

@@ -1,9 +1,13 @@
 #include "config/cross_check.h"
 
+#include <algorithm>
 #include <charconv>
+#include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "config/fields.h"
+#include "config/mixture.h"
 
 namespace titan::config {
 namespace {
@@ -35,6 +39,14 @@ void check_batch_sizes(const LoadedConfig& config) {
 void check_dataset(const LoadedConfig& config, const std::string& section,
                    const std::string& dataset, const std::string& path) {
   const std::string key = section + ".dataset";
+  if (dataset == "mixture") {
+    const std::string where = place_of(config, {"training.mixture", key.c_str()});
+    parse_mixture(config.values.training.mixture, where);
+    if (!path.empty())
+      throw usage_error(key + "_path has no effect: the sources of a mixture have paths of their own",
+                        place_of(config, {(key + "_path").c_str()}), "leave it out, or choose another " + key);
+    return;
+  }
   if (dataset != "pride_and_prejudice" && path.empty())
     throw usage_error(key + " is '" + dataset + "', which needs " + key + "_path",
                       place_of(config, {key.c_str()}),
@@ -121,8 +133,45 @@ void refuse_without_effect(const LoadedConfig& config, const Field& field, const
                     place_of(config, {field.full_name().c_str()}), hint);
 }
 
+/// Whether training or validation reads this kind of data.
+bool reads(const Config& values, std::initializer_list<std::string_view> datasets) {
+  std::vector<std::string> read = {values.training.dataset};
+  if (values.validation.enable) read.push_back(values.validation.dataset);
+  if (values.training.dataset == "mixture")
+    for (const MixtureSource& source : parse_mixture(values.training.mixture, "training.mixture"))
+      read.push_back(source.dataset);
+  return std::any_of(read.begin(), read.end(), [&](const std::string& name) {
+    return std::find(datasets.begin(), datasets.end(), name) != datasets.end();
+  });
+}
+
+void check_data_effects(const LoadedConfig& config) {
+  const Config& values = config.values;
+  const auto refuse = [&](const char* section, const char* key, const std::string& why) {
+    refuse_without_effect(config, *find_field(section, key), why, "choose another dataset, or leave the key out");
+  };
+  if (values.training.dataset != "mixture")
+    refuse("training", "mixture", "training.dataset is '" + values.training.dataset + "'");
+  if (!reads(values, {"jsonl"})) refuse("training", "dataset_key", "no dataset is jsonl");
+  if (!reads(values, {"chat"}))
+    for (const char* key : {"chat_template", "chat_packing"}) refuse("training", key, "no dataset is chat");
+  if (!values.training.shuffle)
+    refuse_without_effect(config, *find_field("training", "shuffle_buffer"), "training.shuffle is false",
+                          "set training.shuffle: true, or leave the key out");
+  else if (!reads(values, {"jsonl", "chat"}))
+    refuse("training", "shuffle_buffer", "no dataset is jsonl or chat");
+  if (!reads(values, {"pride_and_prejudice", "text", "jsonl"}))
+    for (const char* key : {"add_bos", "add_eos", "parse_special_tokens"})
+      refuse("training", key, "no dataset is text or jsonl");
+  if (values.model.tokenizer_path.empty() && values.model.flavor != "from_hf")
+    refuse_without_effect(config, *find_field("training", "parse_special_tokens"),
+                          "the byte tokenizer has no text for its special tokens",
+                          "set model.tokenizer_path, or leave the key out");
+}
+
 void check_effects(const LoadedConfig& config) {
   const Config& values = config.values;
+  check_data_effects(config);
   if (values.training.on_nonfinite != "skip")
     refuse_without_effect(
         config, *find_field("training", "max_skipped_steps"),

@@ -1,6 +1,6 @@
 #include "config/fields.h"
 
-#include <algorithm>
+#include "config/field_row.h"
 
 namespace titan::config {
 namespace {
@@ -9,122 +9,6 @@ namespace {
 constexpr double kLargestSize = 2147483647;
 /// Below it float32, which the numbers meet, has no full precision left and soon nothing.
 constexpr double kSmallestFloat = 1e-37;
-
-template <typename T>
-struct OptionTypeOf;
-template <>
-struct OptionTypeOf<bool> {
-  static constexpr OptionType value = OptionType::kBool;
-};
-template <>
-struct OptionTypeOf<int64_t> {
-  static constexpr OptionType value = OptionType::kInt;
-};
-template <>
-struct OptionTypeOf<double> {
-  static constexpr OptionType value = OptionType::kFloat;
-};
-template <>
-struct OptionTypeOf<std::string> {
-  static constexpr OptionType value = OptionType::kString;
-};
-
-template <typename T>
-void bind_member(Field& field, T& (*at)(Config&)) {
-  field.option.type = OptionTypeOf<T>::value;
-  // get() only reads; one accessor serves both directions.
-  field.get = [at](const Config& config) -> std::optional<OptionValue> {
-    return OptionValue{false, {at(const_cast<Config&>(config))}};
-  };
-  field.set = [at](Config& config, const std::optional<OptionValue>& value) {
-    at(config) = std::get<T>(value->items.front());
-  };
-}
-
-template <typename T>
-void bind_member(Field& field, std::optional<T>& (*at)(Config&)) {
-  field.option.type = OptionTypeOf<T>::value;
-  field.nullable = true;
-  field.get = [at](const Config& config) -> std::optional<OptionValue> {
-    const std::optional<T>& member = at(const_cast<Config&>(config));
-    if (!member) return std::nullopt;
-    return OptionValue{false, {*member}};
-  };
-  field.set = [at](Config& config, const std::optional<OptionValue>& value) {
-    if (value)
-      at(config) = std::get<T>(value->items.front());
-    else
-      at(config).reset();
-  };
-}
-
-void bind_member(Field& field, std::vector<std::string>& (*at)(Config&)) {
-  field.option.is_list = true;
-  field.get = [at](const Config& config) -> std::optional<OptionValue> {
-    OptionValue value{true, {}};
-    for (const std::string& item : at(const_cast<Config&>(config))) value.items.push_back(item);
-    return value;
-  };
-  field.set = [at](Config& config, const std::optional<OptionValue>& value) {
-    at(config).clear();
-    for (const Scalar& item : value->items) at(config).push_back(std::get<std::string>(item));
-  };
-}
-
-void bind_member(Field& field, std::vector<ConverterItem>& (*at)(Config&)) {
-  field.option.is_list = true;
-  field.is_converters = true;
-  field.get = [at](const Config& config) -> std::optional<OptionValue> {
-    OptionValue value{true, {}};
-    for (const ConverterItem& item : at(const_cast<Config&>(config)))
-      value.items.push_back(item.use);
-    return value;
-  };
-}
-
-/// Builds one row; the calls behind it read like the sentence in the documentation.
-class Row {
- public:
-  template <typename T>
-  Row(std::string section, std::string key, T& (*at)(Config&), std::string help) {
-    field_.section = std::move(section);
-    field_.option.name = std::move(key);
-    field_.option.help = std::move(help);
-    bind_member(field_, at);
-    field_.option.default_value = field_.get(Config{});
-  }
-  Row at_least(double limit) && {
-    field_.option.min = limit;
-    return std::move(*this);
-  }
-  Row at_most(double limit) && {
-    field_.option.max = limit;
-    return std::move(*this);
-  }
-  Row above(double limit) && {
-    field_.option.min = limit;
-    field_.option.above_min = true;
-    return std::move(*this);
-  }
-  Row below(double limit) && {
-    field_.option.max = limit;
-    field_.option.below_max = true;
-    return std::move(*this);
-  }
-  Row one_of(std::vector<std::string> values) && {
-    field_.option.type = OptionType::kEnum;
-    field_.option.values = std::move(values);
-    return std::move(*this);
-  }
-  Row path() && {
-    field_.option.type = OptionType::kPath;
-    return std::move(*this);
-  }
-  Field take() && { return std::move(field_); }
-
- private:
-  Field field_;
-};
 
 /// The member of a section; `section` and `key` are also its path in Config.
 #define TITAN_ROW(section, key, help) \
@@ -148,6 +32,15 @@ std::vector<Row> field_rows() {
                 "converters to apply, in order: names, or maps with use, as, include, exclude and "
                 "options"),
       TITAN_ROW(model, print_after_conversion, "print the model once the converters are applied"),
+      TITAN_ROW(model, tokenizer_path,
+                "a Hugging Face tokenizer.json (byte-level BPE), a tiktoken file (Llama 3's "
+                "tokenizer.model), or a folder with one; empty: with model.flavor from_hf that of the "
+                "model's folder, if it holds one, else one id a byte")
+          .path(),
+      TITAN_ROW(model, tokenizer_format,
+                "auto tells by the file; a tiktoken vocabulary of an unusual size needs the name of "
+                "the pattern and special tokens that belong to it; bytes: whatever the model's folder holds")
+          .one_of({"auto", "bytes", "huggingface", "llama3", "qwen", "cl100k", "o200k", "gpt2"}),
       TITAN_ROW(model.args, dim, "width of the model").at_least(1).at_most(kLargestSize),
       TITAN_ROW(model.args, n_layers, "number of blocks").at_least(1).at_most(100000),
       TITAN_ROW(model.args, n_heads, "number of query heads").at_least(1).at_most(kLargestSize),
@@ -195,11 +88,37 @@ std::vector<Row> field_rows() {
       TITAN_ROW(model.args, enable_weight_tying, "the output head is the embedding table"),
 
       TITAN_ROW(training, dataset, "what to train on: the built-in novel, or files of yours")
-          .one_of({"pride_and_prejudice", "text", "tokens"}),
-      TITAN_ROW(training, dataset_path, "file or folder of the dataset; needed by text and tokens")
+          .one_of({"pride_and_prejudice", "text", "jsonl", "chat", "tokens", "mixture"}),
+      TITAN_ROW(training, dataset_path,
+                "file, folder or pattern ('data/*.jsonl.zst') of the dataset; needed by text (files, each "
+                "a document), jsonl (each line one), chat (each line a conversation) and tokens; all but "
+                "tokens also compressed (.zst)")
           .path(),
+      TITAN_ROW(training, dataset_key, "where the text of a line is (dataset jsonl): text, meta.body"),
+      TITAN_ROW(training, mixture,
+                "sources of dataset mixture, each NAME:WEIGHT:DATASET:PATH (web:0.7:jsonl:/data/web); "
+                "weights are shares of the tokens"),
+      TITAN_ROW(training, shuffle,
+                "another order of documents (tokens: of samples) in every epoch, fixed by training.seed"),
+      TITAN_ROW(training, shuffle_buffer,
+                "lines that are held in memory and shuffled together (datasets jsonl and chat; the "
+                "files are shuffled too)")
+          .at_least(2)
+          .at_most(kLargestSize),
+      TITAN_ROW(training, chat_template,
+                "how conversations are written (dataset chat): chatml (Qwen and others) or llama3; only "
+                "responses are trained on")
+          .one_of({"chatml", "llama3"}),
+      TITAN_ROW(training, chat_packing,
+                "a sample holds as many conversations as fit, else one; the rest is padding without "
+                "labels (dataset chat)"),
+      TITAN_ROW(training, add_bos, "the tokenizer's BOS, if it has one, goes before each document"),
+      TITAN_ROW(training, add_eos, "the tokenizer's EOS, if it has one, goes behind each document"),
       TITAN_ROW(training, token_dtype, "integer type of the token files (dataset tokens)")
           .one_of({"uint16", "int32", "uint32"}),
+      TITAN_ROW(training, parse_special_tokens,
+                "texts may hold special tokens such as <|im_start|>; otherwise they are text like any "
+                "other, so that data cannot end a document"),
       TITAN_ROW(training, local_batch_size, "sequences in one forward pass of one rank")
           .at_least(1)
           .at_most(kLargestSize),
@@ -275,10 +194,10 @@ std::vector<Row> field_rows() {
 
       TITAN_ROW(validation, enable, "measure the loss on other data while training"),
       TITAN_ROW(validation, dataset, "what to validate on; see training.dataset")
-          .one_of({"pride_and_prejudice", "text", "tokens"}),
+          .one_of({"pride_and_prejudice", "text", "jsonl", "chat", "tokens"}),
       TITAN_ROW(validation, dataset_path,
-                "file or folder of the validation data; needed by text and tokens (their integer "
-                "type is training.token_dtype)")
+                "file, folder or pattern of the validation data; what else there is to say about it "
+                "(token_dtype, dataset_key, ...) is said in training")
           .path(),
       TITAN_ROW(validation, local_batch_size, "sequences in one forward pass of validation")
           .at_least(1)

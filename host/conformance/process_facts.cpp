@@ -21,14 +21,14 @@
 #include <vector>
 
 #include "base/printable.h"
+#include "base/sha256.h"
 #include "plugins/process_state.h"
-#include "plugins/sha256.h"
 
 namespace titan::conformance {
 namespace {
 
 std::string digest_of_text(const std::string& text) {
-  return plugins::sha256_hex(std::as_bytes(std::span(text.data(), text.size()))).substr(0, 12);
+  return sha256_hex(std::as_bytes(std::span(text.data(), text.size()))).substr(0, 12);
 }
 
 std::string environment_text() {

@@ -7,11 +7,11 @@
 
 #include "base/child_call.h"
 #include "base/error.h"
+#include "base/sha256.h"
 #include "conformance/progress_note.h"
 #include "conformance/tests.h"
 #include "conformance/training_run.h"
 #include "conformance/trial_model.h"
-#include "plugins/sha256.h"
 
 namespace titan::conformance {
 namespace {
@@ -24,7 +24,7 @@ std::string digest_lines(const std::map<std::string, at::Tensor>& record) {
   for (const auto& [name, tensor] : record) {
     const at::Tensor plain = tensor.contiguous();
     const std::span bytes(static_cast<const std::byte*>(plain.const_data_ptr()), plain.nbytes());
-    text += name + " " + plugins::sha256_hex(bytes) + "\n";
+    text += name + " " + sha256_hex(bytes) + "\n";
   }
   return text;
 }

@@ -1,4 +1,4 @@
-/// Cuts a stream of tokens into samples and batches; its state is a few numbers.
+/// Puts samples together into batches; its state is a few numbers.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/batch.h"
+#include "data/sample_source.h"
 #include "data/token_stream.h"
 
 namespace titan::data {
@@ -14,17 +15,17 @@ namespace titan::data {
 struct LoaderState {
   int64_t samples = 0;  ///< handed out so far
   StreamPosition position;
-  int64_t total_bytes = 0;  ///< of the data: another size means other data
+  std::vector<StreamPosition> parts = {};  ///< of a mixture: the places of its sources
+  int64_t total_bytes = 0;                 ///< of the data: another size means other data
   int64_t fingerprint = 0;  ///< of its first tokens: shards of equal size differ in it
   bool operator==(const LoaderState&) const = default;
 };
 
-/// A sample is seq_len + 1 tokens in a row: the first seq_len are the input, the last seq_len the
-/// labels. The next sample begins behind it, so no token is in two samples. A sample that meets
-/// the end of the data goes on at its beginning.
 class Loader {
  public:
-  /// Throws a data error if the data is shorter than one sample.
+  /// Samples of seq_len tokens. Throws a data error if the data is shorter than one sample.
+  Loader(std::unique_ptr<SampleSource> samples, int64_t seq_len, int64_t batch_size);
+  /// Samples cut out of one stream (ShiftedSamples).
   Loader(std::unique_ptr<TokenStream> stream, int64_t seq_len, int64_t batch_size);
 
   Batch next();
@@ -34,15 +35,14 @@ class Loader {
   void restore(const LoaderState& state);
 
   /// How often the data began again; callers warn when it rises.
-  int64_t epoch() const { return stream_->position().epoch; }
+  int64_t epoch() const { return source_->position().front().epoch; }
 
  private:
-  std::unique_ptr<TokenStream> stream_;
+  std::unique_ptr<SampleSource> source_;
   int64_t seq_len_;
   int64_t batch_size_;
   int64_t samples_ = 0;
   int64_t fingerprint_ = 0;
-  std::vector<int64_t> sample_;  ///< seq_len + 1 tokens, reused
 };
 
 }  // namespace titan::data

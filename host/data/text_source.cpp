@@ -1,73 +1,81 @@
 #include "data/text_source.h"
 
-#include <algorithm>
-#include <system_error>
-
 #include "base/error.h"
-#include "base/log.h"
+#include "data/data_files.h"
+#include "data/shuffle.h"
 
 namespace titan::data {
 namespace fs = std::filesystem;
 
-namespace {
-
-/// The *.txt entries of a folder by name. Anything but a folder is kept (a pipe called x.txt is
-/// reported when it is opened, not passed over).
-std::vector<fs::path> text_files_of(const fs::path& folder) {
-  std::vector<fs::path> files;
-  int64_t passed_over = 0;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    if (it->path().extension() == ".txt" && !it->is_directory(ignored))
-      files.push_back(it->path());
-    else
-      ++passed_over;
-  }
-  if (error)
-    throw data_error(
-        "the text folder '" + folder.string() + "' cannot be listed: " + error.message(),
-        folder.string(), "give this user read permission for the folder");
-  std::sort(files.begin(), files.end());
-  if (passed_over > 0 && !files.empty())
-    log_warning("text folder " + folder.string() + ": " + std::to_string(files.size()) +
-                " files end in .txt and are read, " + std::to_string(passed_over) +
-                " other entries (folders too) are passed over");
-  return files;
+TextSource::TextSource(const fs::path& path, const DocumentOrder& order, std::string_view hint)
+    : path_(path), order_(order) {
+  const std::vector<fs::path> files = data_files(path, {".txt"}, hint);
+  const bool several = files.size() > 1 || files.front() != path;
+  for (const fs::path& file : files) add(file, hint, /*empty_allowed=*/several);
+  if (files_.empty())
+    throw data_error("every text file of '" + path.string() + "' is empty", path.string(),
+                     "put text into the files, or name others");
+  share_out({0, 1});
 }
 
-}  // namespace
-
-TextSource::TextSource(const fs::path& path, std::string_view hint) : path_(path) {
-  std::error_code error;
-  if (!fs::is_directory(path, error)) {
-    add(path, hint, /*empty_allowed=*/false);
-    return;
-  }
-  const std::vector<fs::path> files = text_files_of(path);
-  if (files.empty())
-    throw data_error("the text folder '" + path.string() + "' holds no *.txt file", path.string(),
-                     "put text files that end in .txt into the folder, or name a single file");
-  for (const fs::path& file : files) add(file, hint, /*empty_allowed=*/true);
-  if (files_.empty())
-    throw data_error("every *.txt file of '" + path.string() + "' is empty", path.string(),
-                     "put text into the files, or name another folder");
+void TextSource::share_out(const DataShare& share) {
+  order_.share = share;
+  epoch_ = 0;
+  document_ = share.rank;
+  open_current();
 }
 
 void TextSource::add(const fs::path& path, std::string_view hint, bool empty_allowed) {
-  const RegularFile file = RegularFile::open(path, "text file", hint);
-  if (file.size() == 0) {
+  InputFile file(path, "text file", hint);
+  char first = 0;
+  if (file.read(0, &first, 1) == 0) {
     if (empty_allowed) return;
     throw data_error("the text file '" + path.string() + "' is empty", path.string(),
                      "name a file that holds text");
   }
   files_.push_back(path);
-  total_bytes_ += file.size();
+  total_bytes_ += file.stored_bytes();
+  content_bytes_ = file.compressed() || content_bytes_ == kUnknownSize
+                       ? kUnknownSize
+                       : content_bytes_ + file.stored_bytes();
 }
 
-RegularFile TextSource::open_document(int64_t index) const {
-  return RegularFile::open(files_.at(static_cast<size_t>(index)), "text file",
-                           "it was there when the run began: keep the data in place");
+void TextSource::open_current() {
+  if (order_.shuffle && permuted_epoch_ != epoch_) {
+    permuted_ = permutation(
+        document_count(), mixed(static_cast<uint64_t>(order_.seed), static_cast<uint64_t>(epoch_)));
+    permuted_epoch_ = epoch_;
+  }
+  const auto index = static_cast<size_t>(document_);
+  const fs::path& path = files_[order_.shuffle ? static_cast<size_t>(permuted_[index]) : index];
+  if (open_ && open_->path() == path) return;
+  open_.emplace(path, "text file", "it was there when the run began: keep the data in place");
+}
+
+void TextSource::next() {
+  document_ += order_.share.ranks;
+  if (document_ >= document_count()) {
+    document_ = order_.share.rank;
+    ++epoch_;
+  }
+  open_current();
+}
+
+StreamPosition TextSource::place() const {
+  StreamPosition place;
+  place.epoch = epoch_;
+  place.document = document_;
+  return place;
+}
+
+bool TextSource::seek(const StreamPosition& place) {
+  if (place.epoch < 0 || place.document < 0 || place.document >= document_count() ||
+      place.document % order_.share.ranks != order_.share.rank)
+    return false;
+  epoch_ = place.epoch;
+  document_ = place.document;
+  open_current();
+  return true;
 }
 
 }  // namespace titan::data

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "data/shuffle.h"
 
 namespace titan::data {
 namespace {
@@ -13,8 +14,6 @@ static_assert(std::endian::native == std::endian::little, "token files are read 
 
 constexpr std::string_view kPathHint =
     "set training.dataset_path to a file of token ids (training.token_dtype names their type)";
-
-int64_t token_bytes(TokenType type) { return type == TokenType::kUint16 ? 2 : 4; }
 
 std::string token_type_name(TokenType type) {
   switch (type) {
@@ -36,6 +35,8 @@ void widen_tokens(const unsigned char* bytes, std::span<int64_t> out) {
 
 }  // namespace
 
+int64_t token_bytes(TokenType type) { return type == TokenType::kUint16 ? 2 : 4; }
+
 TokenType parse_token_type(std::string_view name) {
   for (const TokenType type : {TokenType::kUint16, TokenType::kInt32, TokenType::kUint32})
     if (name == token_type_name(type)) return type;
@@ -43,10 +44,12 @@ TokenType parse_token_type(std::string_view name) {
                     "training.token_dtype", "use uint16, int32 or uint32");
 }
 
-TokenFile::TokenFile(const std::filesystem::path& path, TokenType type, int64_t vocab_size)
+TokenFile::TokenFile(const std::filesystem::path& path, TokenType type, int64_t vocab_size,
+                     const TokenOrder& order)
     : file_(RegularFile::open(path, "token file", kPathHint)),
       type_(type),
-      vocab_size_(vocab_size) {
+      vocab_size_(vocab_size),
+      order_(order) {
   const int64_t width = token_bytes(type);
   if (file_.size() == 0)
     throw data_error("the token file '" + where() + "' is empty", where(), std::string(kPathHint));
@@ -58,6 +61,7 @@ TokenFile::TokenFile(const std::filesystem::path& path, TokenType type, int64_t 
                      "set training.token_dtype to the type in the file, or write the file again if "
                      "it was cut off");
   count_ = file_.size() / width;
+  end_ = order_.shuffle ? count_ - count_ % order_.sample_tokens : count_;
   if (file_.size() > kCheckedBytes) return;
   std::vector<int64_t> chunk(1 << 16);
   for (int64_t begin = 0; begin < count_; begin += static_cast<int64_t>(chunk.size()))
@@ -67,15 +71,30 @@ TokenFile::TokenFile(const std::filesystem::path& path, TokenType type, int64_t 
 
 void TokenFile::read(std::span<int64_t> out) {
   while (!out.empty()) {
-    if (position_.token == count_) {
+    if (position_.token == end_) {
       position_.token = 0;
       ++position_.epoch;
     }
-    const int64_t count = std::min(count_ - position_.token, static_cast<int64_t>(out.size()));
-    read_at(position_.token, out.first(static_cast<size_t>(count)));
+    int64_t from = position_.token, most = end_ - position_.token;
+    if (order_.shuffle) {
+      const int64_t length = order_.sample_tokens, inside = position_.token % length;
+      const uint64_t seed = mixed(static_cast<uint64_t>(order_.seed), static_cast<uint64_t>(position_.epoch));
+      from = permuted(position_.token / length, end_ / length, seed) * length + inside;
+      most = length - inside;
+    }
+    const int64_t count = std::min(most, static_cast<int64_t>(out.size()));
+    read_at(from, out.first(static_cast<size_t>(count)));
     out = out.subspan(static_cast<size_t>(count));
     position_.token += count;
   }
+}
+
+void TokenFile::skip(int64_t count) {
+  if (count == 0) return;
+  // A position at the very end counts to the epoch that ends there, as after read().
+  const int64_t last = position_.token + count - 1;
+  position_.epoch += last / end_;
+  position_.token = last % end_ + 1;
 }
 
 void TokenFile::read_at(int64_t begin, std::span<int64_t> out) {
@@ -102,7 +121,7 @@ void TokenFile::read_at(int64_t begin, std::span<int64_t> out) {
 
 void TokenFile::seek(const StreamPosition& position) {
   if (position.epoch < 0 || position.document != 0 || position.byte != 0 || position.token < 0 ||
-      position.token > count_)
+      position.token > end_)
     throw data_error("the saved place in the data (token " + std::to_string(position.token) +
                          ") does not exist in this file of " + std::to_string(count_) + " tokens",
                      where(), "resume with the data that the checkpoint was made with");

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "base/printable.h"
+#include "base/sha256.h"
 #include "base/suggest.h"
 #include "base/text_list.h"
 #include "plugins/file_bytes.h"
-#include "plugins/sha256.h"
 
 namespace titan::plugins {
 namespace {

@@ -8,11 +8,11 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/sha256.h"
 #include "base/suggest.h"
 #include "plugins/elf_file.h"
 #include "base/printable.h"
 #include "plugins/note_bytes.h"
-#include "plugins/sha256.h"
 #include "plugins/torch_symbols.h"
 
 namespace titan::plugins {

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/sha256.h"
 #include "plugins/current_call.h"
 #include "plugins/error_slot.h"
 #include "plugins/load_text.h"
@@ -25,7 +26,6 @@
 #include "base/printable.h"
 #include "plugins/process_state.h"
 #include "plugins/registrar.h"
-#include "plugins/sha256.h"
 
 namespace titan::plugins {
 namespace {

@@ -14,7 +14,7 @@ const std::set<std::string>& keys_without_effect() {
   static const std::set<std::string> keys = {
       "model.converters",     "model.print_after_conversion", "training.steps",
       "training.device",      "training.on_nonfinite",        "training.max_skipped_steps",
-      "training.dataset_path"};
+      "training.dataset_path", "model.tokenizer_path"};
   return keys;
 }
 
@@ -28,6 +28,15 @@ std::string list_text(const std::vector<std::string>& items) {
   config::OptionValue value{true, {}};
   for (const std::string& item : items) value.items.emplace_back(item);
   return config::to_yaml(value);
+}
+
+bool is_default(const std::string& key, const std::string& value) {
+  const size_t dot = key.rfind('.');
+  const config::Field* field =
+      dot == std::string::npos ? nullptr : config::find_field(key.substr(0, dot), key.substr(dot + 1));
+  if (!field) return false;
+  const auto otherwise = field->get(config::Config{});
+  return otherwise && config::to_yaml(*otherwise) == value;
 }
 
 const checkpoint::ConverterRecord* find_instance(
@@ -98,6 +107,8 @@ std::vector<std::string> differences(const checkpoint::Manifest& then, const Run
       const std::string owner = key.substr(0, key.rfind('.'));
       if (find_instance(then.converters, owner) || find_instance(now.converters, owner)) continue;
     }
+    // A key that is newer than the checkpoint had the effect of its default.
+    if (before == then.settings.end() && is_default(key, after->second)) continue;
     const std::string was = before == then.settings.end() ? "not set" : before->second;
     const std::string is = after == now.settings.end() ? "not set" : after->second;
     if (was != is) lines.push_back(key + " was " + was + ", is " + is);

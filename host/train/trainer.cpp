@@ -9,11 +9,11 @@
 #include "base/numbers.h"
 #include "base/text_list.h"
 #include "checkpoint/load_weights.h"
-#include "data/dataset.h"
 #include "model/loss.h"
 #include "optim/clip.h"
 #include "train/activation_checkpoint.h"
 #include "train/batch_tensors.h"
+#include "train/data_options.h"
 #include "train/initial_weights.h"
 #include "train/model_args.h"
 #include "train/precision.h"
@@ -22,19 +22,6 @@
 
 namespace titan::train {
 namespace {
-
-data::DatasetOptions dataset_options(const TrainerOptions& options, int64_t vocab_size) {
-  const config::Training& training = options.config.training;
-  data::DatasetOptions dataset;
-  dataset.dataset = training.dataset;
-  dataset.path = training.dataset_path;
-  dataset.token_dtype = training.token_dtype;
-  dataset.seq_len = training.seq_len;
-  dataset.batch_size = training.local_batch_size;
-  dataset.vocab_size = vocab_size;
-  dataset.data_dir = options.data_dir;
-  return dataset;
-}
 
 /// One process holds the whole global batch; the config has checked that it divides.
 int64_t accumulation_steps(const config::Training& training) {
@@ -101,7 +88,7 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
   converters_ = std::make_unique<converters::ModelConvertersContainer>(registry, options_.converters,
                                                                        options_.device.facts,
                                                                        run_facts(config.training));
-  loader_ = data::make_loader(dataset_options(options_, args_.vocab_size));
+  loader_ = data::make_loader(training_data(config, args_.vocab_size, options_.data_dir));
   if (config.validation.enable)
     validator_ = std::make_unique<Validator>(config, args_.vocab_size, options_.data_dir);
   mixed_precision_ = make_mixed_precision(config.training);

@@ -8,10 +8,10 @@
 #include <string>
 
 #include "base/error.h"
-#include "data/dataset.h"
 #include "model/loss.h"
 #include "model/random_scope.h"
 #include "train/batch_tensors.h"
+#include "train/data_options.h"
 
 namespace titan::train {
 namespace {
@@ -28,16 +28,8 @@ std::string with_validation_keys(std::string text) {
 
 std::unique_ptr<data::Loader> open_samples(const config::Config& config, int64_t vocab_size,
                                            const std::filesystem::path& data_dir) {
-  data::DatasetOptions options;
-  options.dataset = config.validation.dataset;
-  options.path = config.validation.dataset_path;
-  options.token_dtype = config.training.token_dtype;
-  options.seq_len = config.validation.seq_len;
-  options.batch_size = 1;
-  options.vocab_size = vocab_size;
-  options.data_dir = data_dir;
   try {
-    return data::make_loader(options);
+    return data::make_loader(validation_data(config, vocab_size, data_dir));
   } catch (const Error& error) {
     throw Error(error.status(), "validation: " + with_validation_keys(error.what()),
                 with_validation_keys(error.where()), with_validation_keys(error.hint()));

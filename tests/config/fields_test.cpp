@@ -14,6 +14,7 @@ namespace {
 std::string other_value(const Field& field) {
   const OptionSchema& option = field.option;
   if (field.full_name() == "activation_checkpoint.selective_ac_option") return "op";
+  if (field.full_name() == "training.mixture") return "[one:1:text:x]";
   if (option.is_list) return option.values.empty() ? "[x]" : "[" + option.values.back() + "]";
   switch (option.type) {
     case OptionType::kBool:
@@ -48,7 +49,13 @@ std::string yaml_for(const std::string& full_name, const std::string& value) {
 /// Some values need other keys to be valid together, or to have an effect.
 std::vector<std::string> companions(const Field& field) {
   const std::string name = field.full_name();
-  if (name == "training.dataset") return {"--training.dataset_path=x"};
+  if (name == "training.dataset") return {"--training.mixture=one:1:text:x"};
+  if (name == "training.mixture") return {"--training.dataset=mixture"};
+  if (name == "training.dataset_key") return {"--training.dataset=jsonl", "--training.dataset_path=x"};
+  if (name == "training.shuffle_buffer")
+    return {"--training.shuffle=true", "--training.dataset=jsonl", "--training.dataset_path=x"};
+  if (name.starts_with("training.chat_")) return {"--training.dataset=chat", "--training.dataset_path=x"};
+  if (name == "training.parse_special_tokens") return {"--model.tokenizer_path=x"};
   if (name == "training.global_batch_size") return {"--training.local_batch_size=2"};
   if (name == "training.max_skipped_steps") return {"--training.on_nonfinite=skip"};
   if (name == "checkpoint.export_dtype" || name == "checkpoint.adapter_only")

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "data/packing.h"
+#include "data/text_source.h"
 #include "data/token_source.h"
 #include "support/scratch_folder.h"
 
@@ -87,8 +88,8 @@ TEST(LoaderTest, ResumesTextExactlyInsideDocumentsAndAcrossEpochs) {
   folder.write("c.txt", "that a single man in possession of a good fortune");
   expect_exact_resume(
       [&] {
-        return Loader(std::make_unique<PackedText>(TextSource(folder.path()),
-                                                   std::make_unique<ByteTokenizer>(), 16),
+        return Loader(std::make_unique<PackedText>(std::make_unique<TextSource>(folder.path()),
+                                                   std::make_unique<ByteTokenizer>(), PackingOptions{true, true, 16}),
                       6, 3);
       },
       40);

@@ -5,6 +5,7 @@
 
 #include <numeric>
 
+#include "data/text_source.h"
 #include "support/scratch_folder.h"
 
 namespace titan::data {
@@ -20,11 +21,13 @@ constexpr int64_t kEos = ByteTokenizer::kEos;
 class WordLengths final : public Tokenizer {
  public:
   int64_t vocab_size() const override { return 102; }
-  int64_t bos() const override { return 100; }
-  int64_t eos() const override { return 101; }
-  bool cuts_anywhere() const override { return false; }
-  std::string decode(std::span<const int64_t>) const override { return {}; }
-  void encode(std::string_view text, std::vector<int64_t>& ids) const override {
+  std::optional<int64_t> bos() const override { return 100; }
+  std::optional<int64_t> eos() const override { return 101; }
+  std::optional<int64_t> special_id(std::string_view) const override { return std::nullopt; }
+  std::optional<std::string_view> bytes_of(int64_t) const override { return std::nullopt; }
+  std::unique_ptr<Tokenizer> another() const override { return std::make_unique<WordLengths>(); }
+  size_t encode_some(std::string_view text, bool last, std::vector<int64_t>& ids) override {
+    if (!last) return 0;
     int64_t length = 0;
     for (const char c : text) {
       if (c != ' ') {
@@ -35,12 +38,13 @@ class WordLengths final : public Tokenizer {
       }
     }
     ids.push_back(length);
+    return text.size();
   }
 };
 
 PackedText packed(const std::filesystem::path& path,
-                  int64_t piece_bytes = PackedText::kPieceBytes) {
-  return PackedText(TextSource(path), std::make_unique<ByteTokenizer>(), piece_bytes);
+                  int64_t piece_bytes = PackingOptions().piece_bytes) {
+  return PackedText(std::make_unique<TextSource>(path), std::make_unique<ByteTokenizer>(), {true, true, piece_bytes});
 }
 
 std::vector<int64_t> take(TokenStream& stream, size_t count) {
@@ -77,8 +81,8 @@ TEST(PackedTextTest, PiecesOfADocumentChangeNothing) {
 
 TEST(PackedTextTest, TokenizersThatCannotBeCutGetWholeDocuments) {
   ScratchFolder folder;
-  PackedText stream(TextSource(folder.write("a.txt", "It is a truth")),
-                    std::make_unique<WordLengths>(), 3);
+  PackedText stream(std::make_unique<TextSource>(folder.write("a.txt", "It is a truth")),
+                    std::make_unique<WordLengths>(), {true, true, 3});
   EXPECT_EQ(take(stream, 7), (std::vector<int64_t>{100, 2, 2, 1, 5, 101, 100}));
 }
 
@@ -99,6 +103,42 @@ TEST(PackedTextTest, EveryPlaceIsFoundAgain) {
     EXPECT_EQ(take(other, 50), expected) << place;
     EXPECT_EQ(other.position(), end) << place;
   }
+}
+
+TEST(PackedTextTest, BosAndEosCanBeLeftOut) {
+  ScratchFolder folder;
+  folder.write("a.txt", "xy");
+  folder.write("b.txt", "z");
+  for (const bool bos : {false, true})
+    for (const bool eos : {false, true}) {
+      PackedText stream(std::make_unique<TextSource>(folder.path()), std::make_unique<ByteTokenizer>(), {bos, eos});
+      std::vector<int64_t> expected;
+      for (const std::string text : {"xy", "z"}) {
+        if (bos) expected.push_back(kBos);
+        expected.insert(expected.end(), text.begin(), text.end());
+        if (eos) expected.push_back(kEos);
+      }
+      EXPECT_EQ(stream.token_count(), static_cast<int64_t>(expected.size()));
+      EXPECT_EQ(take(stream, expected.size()), expected);
+    }
+}
+
+/// Has no ids for anything.
+class NoIds final : public Tokenizer {
+ public:
+  int64_t vocab_size() const override { return 1; }
+  std::optional<int64_t> bos() const override { return std::nullopt; }
+  std::optional<int64_t> eos() const override { return std::nullopt; }
+  std::optional<int64_t> special_id(std::string_view) const override { return std::nullopt; }
+  std::optional<std::string_view> bytes_of(int64_t) const override { return std::nullopt; }
+  std::unique_ptr<Tokenizer> another() const override { return std::make_unique<NoIds>(); }
+  size_t encode_some(std::string_view text, bool, std::vector<int64_t>&) override { return text.size(); }
+};
+
+TEST(PackedTextTest, DataWithoutATokenIsNotReadForEver) {
+  ScratchFolder folder;
+  PackedText stream(std::make_unique<TextSource>(folder.write("a.txt", "text")), std::make_unique<NoIds>());
+  expect_error(ExitStatus::kData, {"a.txt", "no token for any document"}, [&] { take(stream, 1); });
 }
 
 TEST(PackedTextTest, RefusesPlacesThatDoNotExistAndStaysWhereItWas) {

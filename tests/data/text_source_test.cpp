@@ -7,6 +7,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <set>
+
 #include "support/scratch_folder.h"
 
 namespace titan::data {
@@ -15,19 +17,27 @@ namespace {
 using test::expect_error;
 using test::ScratchFolder;
 
-std::string text_of(const TextSource& source, int64_t index) {
-  const RegularFile file = source.open_document(index);
-  std::string text(static_cast<size_t>(file.size()), '\0');
-  file.read(0, text.data(), file.size());
+std::string text_of(TextSource& source) {
+  std::string text(1 << 16, '\0');
+  text.resize(static_cast<size_t>(source.read(0, text.data(), static_cast<int64_t>(text.size()))));
   return text;
+}
+
+/// The texts of the next `count` documents, from the current one on.
+std::vector<std::string> texts_of(TextSource& source, int count) {
+  std::vector<std::string> texts;
+  for (int i = 0; i < count; ++i, source.next()) texts.push_back(text_of(source));
+  return texts;
 }
 
 TEST(TextSourceTest, FileIsOneDocument) {
   ScratchFolder folder;
-  const TextSource source(folder.write("story.md", std::string("a\0b\xff", 4)));
+  TextSource source(folder.write("story.md", std::string("a\0b\xff", 4)));
   ASSERT_EQ(source.document_count(), 1);
   EXPECT_EQ(source.total_bytes(), 4);
-  EXPECT_EQ(text_of(source, 0), std::string("a\0b\xff", 4));
+  EXPECT_EQ(text_of(source), std::string("a\0b\xff", 4));
+  source.next();
+  EXPECT_EQ(source.place().epoch, 1);
 }
 
 TEST(TextSourceTest, FolderTakesTextFilesByNameAndSkipsEmptyOnes) {
@@ -37,11 +47,56 @@ TEST(TextSourceTest, FolderTakesTextFilesByNameAndSkipsEmptyOnes) {
   folder.write("c.txt", "");
   folder.write("notes.md", "no");
   std::filesystem::create_directory(folder / "d.txt");
-  const TextSource source(folder.path());
+  TextSource source(folder.path());
   ASSERT_EQ(source.document_count(), 2);
-  EXPECT_EQ(text_of(source, 0), "first");
-  EXPECT_EQ(text_of(source, 1), "second");
   EXPECT_EQ(source.total_bytes(), 11);
+  EXPECT_EQ(texts_of(source, 3), (std::vector<std::string>{"first", "second", "first"}));
+}
+
+TEST(TextSourceTest, PatternsTakeWhatMatches) {
+  ScratchFolder folder;
+  folder.write("part-1.log", "one");
+  folder.write("part-2.log", "two");
+  folder.write("other.log", "no");
+  folder.write("[odd].txt", "odd");
+  TextSource source(folder / "part-*.log");
+  EXPECT_EQ(texts_of(source, 2), (std::vector<std::string>{"one", "two"}));
+  TextSource odd(folder / "[odd].txt");
+  EXPECT_EQ(text_of(odd), "odd") << "a file whose name looks like a pattern";
+  expect_error(ExitStatus::kData, {"no file matches", "none-*.txt", "training.dataset_path"},
+               [&] { TextSource missing(folder / "none-*.txt"); });
+}
+
+TEST(TextSourceTest, ShufflingIsAPermutationOfItsOwnInEveryEpoch) {
+  ScratchFolder folder;
+  std::set<std::string> all;
+  for (int i = 0; i < 20; ++i) {
+    const std::string name = std::string("file").append(std::to_string(i));
+    folder.write(name + ".txt", name);
+    all.insert(name);
+  }
+  TextSource source(folder.path(), {true, 5, {}}), again(folder.path(), {true, 5, {}}), other(folder.path(), {true, 6, {}});
+  const auto first = texts_of(source, 20), second = texts_of(source, 20);
+  EXPECT_EQ(std::set(first.begin(), first.end()), all);
+  EXPECT_EQ(std::set(second.begin(), second.end()), all);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(texts_of(again, 20), first);
+  EXPECT_NE(texts_of(other, 20), first);
+}
+
+TEST(TextSourceTest, RanksShareTheDocumentsOut) {
+  ScratchFolder folder;
+  for (const char c : std::string("abcdefg")) folder.write(std::string(1, c) + ".txt", std::string(1, c));
+  for (const bool shuffle : {false, true}) {
+    std::multiset<std::string> seen;
+    for (int64_t rank = 0; rank < 3; ++rank) {
+      TextSource source(folder.path(), {shuffle, 1, {}});
+      source.share_out({rank, 3});
+      for (; source.place().epoch == 0; source.next()) seen.insert(text_of(source));
+      EXPECT_FALSE(source.seek({0, (rank + 1) % 3, 0, 0})) << "the place of another rank";
+    }
+    EXPECT_EQ(seen, (std::multiset<std::string>{"a", "b", "c", "d", "e", "f", "g"}));
+  }
 }
 
 TEST(TextSourceTest, RefusesWhatHoldsNoText) {
@@ -94,10 +149,11 @@ TEST(TextSourceTest, RefusesBrokenAndCircularLinks) {
 
 TEST(TextSourceTest, SaysWhenADocumentVanishes) {
   ScratchFolder folder;
-  const TextSource source(folder.write("a.txt", "text"));
-  std::filesystem::remove(folder / "a.txt");
-  expect_error(ExitStatus::kData, {"a.txt", "does not exist", "keep the data in place"},
-               [&] { source.open_document(0); });
+  folder.write("b.txt", "more");
+  TextSource source(folder.write("a.txt", "text").parent_path());
+  std::filesystem::remove(folder / "b.txt");
+  expect_error(ExitStatus::kData, {"b.txt", "does not exist", "keep the data in place"},
+               [&] { source.next(); });
 }
 
 TEST(RegularFileTest, SaysWhenTheFileShrinksAndMapsPrivately) {

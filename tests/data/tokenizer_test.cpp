@@ -10,7 +10,7 @@ TEST(ByteTokenizerTest, EveryByteSurvives) {
   std::string text;
   for (int i = 0; i < 256; ++i) text.push_back(static_cast<char>(i));
   std::vector<int64_t> ids;
-  const ByteTokenizer tokenizer;
+  ByteTokenizer tokenizer;
   tokenizer.encode(text, ids);
   ASSERT_EQ(ids.size(), 256u);
   EXPECT_EQ(ids[0], 0);

@@ -5,12 +5,12 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/sha256.h"
 #include "plugins/descriptor.h"
 #include "plugins/loader.h"
 #include "plugins/mapping.h"
 #include "plugins/plugin_testing.h"
 #include "plugins/registrar.h"
-#include "plugins/sha256.h"
 
 namespace titan::plugins {
 namespace {

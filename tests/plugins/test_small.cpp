@@ -3,11 +3,11 @@
 
 #include <thread>
 
+#include "base/sha256.h"
 #include "plugins/error_slot.h"
 #include "plugins/load_text.h"
 #include "base/printable.h"
 #include "plugins/plugin_name.h"
-#include "plugins/sha256.h"
 #include "plugins/torch_symbols.h"
 
 namespace titan::plugins {

@@ -34,6 +34,9 @@ NAN = ["model.converters=misbehave", "misbehave.how=nan", "misbehave.include=out
 MODEL_ONLY = [*SAVE, "checkpoint.last_save_model_only=true"]
 RESUME = [*SAVE, "job.dump_folder={resumed}", "training.steps=6", "lr_scheduler.total_steps=6"]
 TOKENS = ["training.dataset_path={tokens}"]
+LINES = ["training.dataset=jsonl", "training.dataset_path={lines}"]
+LARGE = ["model.args.vocab_size=1024"]
+CHAT = [*LARGE, "model.tokenizer_path={tokenizer}", "training.dataset=chat", "training.dataset_path={lines}"]
 
 # key: (settings that both runs have, the change)
 KEYS = {
@@ -45,6 +48,8 @@ KEYS = {
     "model.flavor": ([], "8B"),
     "model.converters": ([], "lora"),
     "model.print_after_conversion": ([], "true"),
+    "model.tokenizer_path": (LARGE, "{tokenizer}"),
+    "model.tokenizer_format": ([*LARGE, "model.tokenizer_path={tiktoken}", "model.tokenizer_format=llama3"], "gpt2"),
     "model.args.dim": ([], "64"),
     "model.args.n_layers": ([], "1"),
     "model.args.n_heads": ([], "2"),
@@ -66,6 +71,16 @@ KEYS = {
     "model.args.enable_weight_tying": ([], "true"),
     "training.dataset": (TOKENS, "tokens"),
     "training.dataset_path": ([], "{other}"),
+    "training.dataset_key": (LINES, "response"),
+    "training.mixture": (["training.dataset=mixture", "training.dataset_path=", "training.mixture=one:1:text:{text}"],
+                         "one:1:text:{other}"),
+    "training.shuffle": (LINES, "true"),
+    "training.shuffle_buffer": ([*LINES, "training.shuffle=true"], "2"),
+    "training.chat_template": (CHAT, "llama3"),
+    "training.chat_packing": (CHAT, "false"),
+    "training.add_bos": ([], "false"),
+    "training.add_eos": (LINES, "false"),
+    "training.parse_special_tokens": ([*LARGE, "model.tokenizer_path={tokenizer}", "training.dataset_path={marked}"], "true"),
     "training.token_dtype": ([*TOKENS, "training.dataset=tokens"], "int32"),
     "training.local_batch_size": ([], "1"),
     "training.global_batch_size": ([], "4"),
@@ -145,6 +160,13 @@ class EveryKey(unittest.TestCase):
         names["other"].write_text("".join(f"{i * 7} other words\n" for i in range(600)))
         names["tokens"] = folder.path / "tokens.bin"
         names["tokens"].write_bytes(array.array("H", [60 + i * i % 50 for i in range(4000)]).tobytes())
+        names["lines"] = folder.path / "lines.jsonl"
+        names["lines"].write_text("".join(json.dumps({"text": f"text {i}", "prompt": f"say {i}", "response": f"{i} " * 9}) + "\n"
+                                          for i in range(300)))
+        names["marked"] = folder.path / "marked.txt"
+        names["marked"].write_text("".join(f"<|im_start|>{i} the trainer<|im_end|>\n" for i in range(200)))
+        golden = Path(__file__).resolve().parents[1] / "golden/tokenizers"
+        names["tokenizer"], names["tiktoken"] = golden / "qwen.json", golden / "small.tiktoken"
         names["hf"] = Path(__file__).resolve().parents[1] / "golden/hf"
         names["soft_cap"] = EXAMPLES / "soft_cap"
         return folder, names

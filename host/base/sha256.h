@@ -1,13 +1,13 @@
-/// SHA-256 of a file's bytes: names the exact plugin in run records and checkpoints.
+/// SHA-256 of a file's bytes: names the exact plugin or tokenizer in what was made with it.
 #pragma once
 
 #include <cstddef>
 #include <span>
 #include <string>
 
-namespace titan::plugins {
+namespace titan {
 
 /// 64 lower-case hexadecimal digits.
 std::string sha256_hex(std::span<const std::byte> bytes);
 
-}  // namespace titan::plugins
+}  // namespace titan

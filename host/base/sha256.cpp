@@ -1,12 +1,12 @@
 /// SHA-256 as in FIPS 180-4.
-#include "plugins/sha256.h"
+#include "base/sha256.h"
 
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 
-namespace titan::plugins {
+namespace titan {
 namespace {
 
 /// Fractional parts of the cube roots of the first 64 primes.
@@ -69,4 +69,4 @@ std::string sha256_hex(std::span<const std::byte> bytes) {
   return hex;
 }
 
-}  // namespace titan::plugins
+}  // namespace titan
