@@ -14,6 +14,7 @@
 #include "commands/resume_command.h"
 #include "commands/step_reports.h"
 #include "observe/metrics_writer.h"
+#include "observe/tensorboard_writer.h"
 #include "train/checkpointer.h"
 #include "train/mfu_peak.h"
 #include "train/signals.h"
@@ -133,7 +134,14 @@ int train(const ConfigArguments& arguments, const std::vector<std::string>& comm
   if (config.model.print_after_conversion) print_model(trainer.model());
 
   const auto take_snapshot = [&trainer](bool model_only) { return trainer.snapshot(model_only); };
-  StepReports reports(trainer, config, peak.flops, writer);
+  std::vector<observe::MetricsSink*> sinks = {&writer};
+  std::optional<observe::TensorBoardWriter> tensorboard;
+  if (config.metrics.enable_tensorboard) {
+    tensorboard.emplace(std::filesystem::path(config.job.dump_folder) / config.metrics.save_tb_folder, trainer.steps_done());
+    sinks.push_back(&*tensorboard);
+    log_info("TensorBoard events in " + tensorboard->path().parent_path().string());
+  }
+  StepReports reports(trainer, config, peak.flops, std::move(sinks));
   const train::SignalGuard signals;
   while (trainer.steps_done() < trainer.total_steps() && signals.received() == 0) {
     const train::StepResult result = trainer.step();

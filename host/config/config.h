@@ -108,6 +108,8 @@ struct Validation {
 
 struct Metrics {
   int64_t log_freq = 10;
+  bool enable_tensorboard = false;
+  std::string save_tb_folder = "tb";  ///< under job.dump_folder
   bool disable_color_printing = false;
   bool operator==(const Metrics&) const = default;
 };

@@ -113,25 +113,40 @@ void refuse_without_effect(const LoadedConfig& config, const Field& field, const
                     place_of(config, {field.full_name().c_str()}), hint);
 }
 
+/// `section`.`enable` decides whether what its other keys say matters.
+struct Switch {
+  const char* section;
+  const char* enable;
+  std::vector<std::string> keys;
+  const char* off;  ///< why the keys have no effect then
+};
+
+void check_switch(const LoadedConfig& config, const Switch& rule) {
+  const std::string enable = std::string(rule.section) + "." + rule.enable;
+  const std::optional<OptionValue> on = find_field(rule.section, rule.enable)->get(config.values);
+  if (std::get<bool>(on->items.front())) return;
+  // Whoever turns it off for once need not edit the file.
+  const bool turned_off = from_command_line(config, enable);
+  for (const std::string& key : rule.keys) {
+    const Field& field = *find_field(rule.section, key);
+    if (turned_off && !from_command_line(config, field.full_name())) continue;
+    refuse_without_effect(config, field, rule.off, "set " + enable + ": true, or leave the key out");
+  }
+}
+
 void check_effects(const LoadedConfig& config) {
   const Config& values = config.values;
+  check_switch(config, {"metrics", "enable_tensorboard", {"save_tb_folder"}, "no TensorBoard events are written"});
   if (values.training.on_nonfinite != "skip")
     refuse_without_effect(
         config, *find_field("training", "max_skipped_steps"),
         "no step is skipped (training.on_nonfinite: " + values.training.on_nonfinite + ")",
         "set training.on_nonfinite: skip, or leave the key out");
   if (!values.checkpoint.enable) {
-    // Whoever turns checkpoints off for once need not edit the file.
-    const bool turned_off = from_command_line(config, "checkpoint.enable");
-    for (const Field& field : fields()) {
-      const std::string name = field.full_name();
-      if (field.section != "checkpoint" || name == "checkpoint.initial_load_path" ||
-          name == "checkpoint.adapter_load_path")
-        continue;
-      if (turned_off && !from_command_line(config, name)) continue;
-      refuse_without_effect(config, field, "checkpoints are not enabled",
-                            "set checkpoint.enable: true, or leave the key out");
-    }
+    std::vector<std::string> keys;
+    for (const std::string& key : keys_of("checkpoint"))
+      if (key != "enable" && key != "initial_load_path" && key != "adapter_load_path") keys.push_back(key);
+    check_switch(config, {"checkpoint", "enable", keys, "checkpoints are not enabled"});
   } else if (!values.checkpoint.last_save_model_only) {
     refuse_without_effect(
         config, *find_field("checkpoint", "export_dtype"),
@@ -145,7 +160,10 @@ void check_effects(const LoadedConfig& config) {
   }
 }
 
-void check_dump_folder(const LoadedConfig& config) {
+void check_folders(const LoadedConfig& config) {
+  if (config.values.metrics.save_tb_folder.empty())
+    throw usage_error("metrics.save_tb_folder is empty", place_of(config, {"metrics.save_tb_folder"}),
+                      "name a folder; it lies under job.dump_folder");
   if (config.values.job.dump_folder.empty())
     throw usage_error("job.dump_folder is empty", place_of(config, {"job.dump_folder"}),
                       "name a folder; '.' is the current one");
@@ -154,7 +172,7 @@ void check_dump_folder(const LoadedConfig& config) {
 }  // namespace
 
 void check_across_keys(const LoadedConfig& config) {
-  check_dump_folder(config);
+  check_folders(config);
   check_batch_sizes(config);
   check_dataset(config, "training", config.values.training.dataset,
                 config.values.training.dataset_path);

@@ -259,6 +259,10 @@ std::vector<Row> field_rows() {
 
       TITAN_ROW(metrics, log_freq, "a line is logged at step 1 and every so many steps")
           .at_least(1),
+      TITAN_ROW(metrics, enable_tensorboard, "write the numbers of the log for TensorBoard too"),
+      TITAN_ROW(metrics, save_tb_folder,
+                "where TensorBoard's event files lie, under job.dump_folder; each run gets a folder in it")
+          .path(),
       TITAN_ROW(metrics, disable_color_printing, "no colours in the log, even on a terminal"),
 
       TITAN_ROW(checkpoint, enable,

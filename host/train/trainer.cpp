@@ -2,6 +2,7 @@
 
 #include <ATen/Functions.h>
 
+#include <chrono>
 #include <cmath>
 
 #include "base/error.h"
@@ -281,7 +282,9 @@ StepResult Trainer::step() {
   std::vector<data::Batch> batches;
   int64_t valid_labels = 0;
   for (int64_t i = 0; i < accumulation_steps_; ++i) {
+    const auto asked = std::chrono::steady_clock::now();
     batches.push_back(loader_->next());
+    result.data_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
     valid_labels += data::count_valid_labels(batches.back().labels);
     result.tokens += static_cast<int64_t>(batches.back().tokens.size());
   }

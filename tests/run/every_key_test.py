@@ -93,6 +93,8 @@ KEYS = {
     "validation.freq": (VALID, "2"),
     "validation.steps": (VALID, "1"),
     "metrics.log_freq": ([], "9"),
+    "metrics.enable_tensorboard": ([], "true"),
+    "metrics.save_tb_folder": (["metrics.enable_tensorboard=true"], "events"),
     "metrics.disable_color_printing": ([], "true"),
     "checkpoint.enable": ([], "true"),
     "checkpoint.folder": (SAVE, "kept"),
@@ -173,6 +175,8 @@ class EveryKey(unittest.TestCase):
                 continue
             if path.name == "metrics.jsonl":
                 files[path] = saved_steps.numbers(json.loads(line) for line in path.read_text().splitlines())
+            elif path.name.startswith("events.out.tfevents."):  # the names of both hold the time
+                files[path.parents[1] / "TIME" / "events"] = path.stat().st_size
             elif path.suffix == ".safetensors":
                 files[path] = saved_steps.tensors(path)
             elif path.name != "state.json":
