@@ -114,6 +114,15 @@ struct Metrics {
   bool operator==(const Metrics&) const = default;
 };
 
+struct Profiling {
+  bool enable_profiling = false;
+  std::string save_traces_folder = "profile_traces";  ///< under job.dump_folder
+  int64_t profile_freq = 10;                          ///< steps
+  int64_t profiler_active = 1;
+  int64_t profiler_warmup = 3;
+  bool operator==(const Profiling&) const = default;
+};
+
 struct Checkpoint {
   bool enable = false;
   std::string folder = "checkpoint";  ///< under job.dump_folder
@@ -150,6 +159,7 @@ struct Config {
   ActivationCheckpoint activation_checkpoint;
   Validation validation;
   Metrics metrics;
+  Profiling profiling;
   Checkpoint checkpoint;
   Plugins plugins;
   bool operator==(const Config&) const = default;

@@ -105,6 +105,18 @@ bool from_command_line(const LoadedConfig& config, const std::string& key) {
   return found != config.origins.end() && found->second.starts_with("--");
 }
 
+void check_profiling(const LoadedConfig& config) {
+  const Profiling& profiling = config.values.profiling;
+  if (profiling.profiler_active <= profiling.profile_freq &&
+      profiling.profiler_warmup <= profiling.profile_freq - profiling.profiler_active)
+    return;
+  throw usage_error("profiling.profiler_warmup (" + std::to_string(profiling.profiler_warmup) +
+                        ") and profiling.profiler_active (" + std::to_string(profiling.profiler_active) +
+                        ") are more steps than profiling.profile_freq (" + std::to_string(profiling.profile_freq) + ")",
+                    place_of(config, {"profiling.profile_freq", "profiling.profiler_active", "profiling.profiler_warmup"}),
+                    "a trace every so many steps has that many steps for both: raise profile_freq, or lower the others");
+}
+
 /// A value that is not the default was meant to do something.
 void refuse_without_effect(const LoadedConfig& config, const Field& field, const std::string& why,
                            const std::string& hint) {
@@ -137,6 +149,8 @@ void check_switch(const LoadedConfig& config, const Switch& rule) {
 void check_effects(const LoadedConfig& config) {
   const Config& values = config.values;
   check_switch(config, {"metrics", "enable_tensorboard", {"save_tb_folder"}, "no TensorBoard events are written"});
+  check_switch(config, {"profiling", "enable_profiling",
+                        {"save_traces_folder", "profile_freq", "profiler_active", "profiler_warmup"}, "no steps are profiled"});
   if (values.training.on_nonfinite != "skip")
     refuse_without_effect(
         config, *find_field("training", "max_skipped_steps"),
@@ -161,6 +175,9 @@ void check_effects(const LoadedConfig& config) {
 }
 
 void check_folders(const LoadedConfig& config) {
+  if (config.values.profiling.save_traces_folder.empty())
+    throw usage_error("profiling.save_traces_folder is empty", place_of(config, {"profiling.save_traces_folder"}),
+                      "name a folder; it lies under job.dump_folder");
   if (config.values.metrics.save_tb_folder.empty())
     throw usage_error("metrics.save_tb_folder is empty", place_of(config, {"metrics.save_tb_folder"}),
                       "name a folder; it lies under job.dump_folder");
@@ -181,6 +198,7 @@ void check_across_keys(const LoadedConfig& config) {
   check_types(config);
   check_selective_option(config);
   check_checkpoint(config);
+  if (config.values.profiling.enable_profiling) check_profiling(config);
   check_effects(config);
 }
 

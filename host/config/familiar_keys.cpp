@@ -6,7 +6,7 @@
 namespace titan::config {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kFamiliarKeys = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 20> kFamiliarKeys = {{
     {"job.config_file", "the config file is the argument of --config"},
     {"job.print_config", "use `titan config show` to print the merged config"},
     {"checkpoint.initial_load_model_only",
@@ -17,6 +17,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kFamilia
     {"checkpoint.load_only", "checkpoint.initial_load_path loads without saving"},
     {"debug.seed", "the seed is training.seed"},
     {"debug.", "the seed is training.seed; there are no other debug keys"},
+    {"metrics.enable_wandb", "metrics.enable_tensorboard writes curves, and so does titan report"},
+    {"metrics.save_for_all_ranks", "one rank reports for all"},
+    {"profiling.enable_memory_snapshot", "the peak of memory is in every line of the log"},
     {"experimental.custom_import", "extensions are plugins: see plugins.paths"},
     {"training.mixed_precision_reduce",
      "gradients are accumulated in the type of the parameters, training.dtype"},

@@ -265,6 +265,14 @@ std::vector<Row> field_rows() {
           .path(),
       TITAN_ROW(metrics, disable_color_printing, "no colours in the log, even on a terminal"),
 
+      TITAN_ROW(profiling, enable_profiling,
+                "write traces of steps for chrome://tracing or Perfetto; the steps recorded are slower"),
+      TITAN_ROW(profiling, save_traces_folder, "where traces lie, under job.dump_folder").path(),
+      TITAN_ROW(profiling, profile_freq, "a trace is written every so many steps").at_least(1),
+      TITAN_ROW(profiling, profiler_active, "the last so many of these steps are recorded").at_least(1),
+      TITAN_ROW(profiling, profiler_warmup, "so many steps before them the profiler is started")
+          .at_least(0),
+
       TITAN_ROW(checkpoint, enable,
                 "save checkpoints; a run that finds one in its folder resumes from it"),
       TITAN_ROW(checkpoint, folder, "where checkpoints lie, under job.dump_folder").path(),

@@ -20,7 +20,7 @@ const std::set<std::string>& keys_without_effect() {
 
 bool counts(const config::Field& field) {
   static const std::set<std::string> left_out = {
-      "job", "metrics", "checkpoint", "plugins", "validation", "activation_checkpoint"};
+      "job", "metrics", "profiling", "checkpoint", "plugins", "validation", "activation_checkpoint"};
   return !left_out.count(field.section) && !keys_without_effect().count(field.full_name());
 }
 
