@@ -14,9 +14,11 @@
 #include "base/text_list.h"
 #include "commands/completion_command.h"
 #include "commands/config_command.h"
+#include "commands/doctor_command.h"
 #include "commands/plan_command.h"
 #include "commands/plugin_tools.h"
 #include "commands/plugins_command.h"
+#include "commands/report_command.h"
 #include "commands/train_command.h"
 #include "titan/version.h"
 
@@ -29,13 +31,15 @@ Examples:
   titan train configs/llama3_debug.yaml --training.steps=20 --optimizer.lr=3e-4
   titan train configs/llama3_debug.yaml --model.converters=float8 --float8.emulate=true
   titan plan configs/llama3_405b.yaml --model.converters=float8 --device sm_90
+  titan report outputs
+  titan doctor
   titan plugins list
   titan plugins new my_plugin
   titan config explain training
 
 Any key of the config can be set as --section.key=value; the command line wins over the file.
 
-Exit status: 0 done, 1 internal error, 2 usage, config, plugin refused or device unsupported,
+Exit status: 0 done, 1 internal error (of doctor: problems), 2 usage, config, plugin refused or device unsupported,
 3 environment, 4 data or checkpoint, 5 diverged, 6 a plugin failed while running,
 130 or 143 stopped by SIGINT or SIGTERM.)";
 
@@ -108,9 +112,9 @@ int dispatch(int argc, char** argv) {
   why_app->add_option("what", what, "a converter, a plugin or a .so file");
   why_app->add_flag("--json", json, "as JSON");
   why_app->allow_extras();
-  CLI::App* doctor_app = plugins_app->add_subcommand("doctor", "tries every plugin in a process of its own; reports all problems");
-  doctor_app->add_flag("--json", json, "as JSON");
-  doctor_app->allow_extras();
+  CLI::App* plugins_doctor_app = plugins_app->add_subcommand("doctor", "tries every plugin in a process of its own; reports all problems");
+  plugins_doctor_app->add_flag("--json", json, "as JSON");
+  plugins_doctor_app->allow_extras();
 
   std::string device;
   CLI::App* plan_app = app.add_subcommand("plan", "what the converters would change, without a weight: CONFIG.yaml [--section.key=value ...]");
@@ -132,6 +136,16 @@ int dispatch(int argc, char** argv) {
   explain_app->allow_extras();
   CLI::App* schema_app = config_app->add_subcommand("schema", "the JSON Schema of configs, with the plugins that are found");
   schema_app->allow_extras();
+
+  CLI::App* doctor_app = app.add_subcommand("doctor", "whether this machine can train; versions for bug reports: [CONFIG.yaml]");
+  doctor_app->add_flag("--json", json, "as JSON");
+  doctor_app->allow_extras();
+
+  std::vector<std::string> runs;
+  std::string output;
+  CLI::App* report_app = app.add_subcommand("report", "one HTML page with curves, config, plugins and system of runs: RUN [RUN ...]");
+  report_app->add_option("run", runs, "dump folders of runs, or metrics.jsonl files");
+  report_app->add_option("-o,--output", output, "where the page goes; default: report.html in the first RUN; -: standard output");
 
   std::string shell;
   CLI::App* completion_app = app.add_subcommand("completion", "prints the completion script of a shell: bash or zsh");
@@ -183,11 +197,15 @@ int dispatch(int argc, char** argv) {
   } else if (*why_app) {
     if (!plugins_why(config_arguments(why_app->remaining(), "plugins why"), what, json))
       return static_cast<int>(ExitStatus::kUsage);
-  } else if (*doctor_app) {
-    if (!plugins_doctor(config_arguments(doctor_app->remaining(), "plugins doctor"), json))
+  } else if (*plugins_doctor_app) {
+    if (!plugins_doctor(config_arguments(plugins_doctor_app->remaining(), "plugins doctor"), json))
       return static_cast<int>(ExitStatus::kUsage);
+  } else if (*doctor_app) {
+    return doctor(config_arguments(doctor_app->remaining(), "doctor"), json) ? 0 : 1;
   } else if (const auto status = plugin_tools.run(config_arguments)) {
     return *status;
+  } else if (*report_app) {
+    report(runs, output);
   } else if (*completion_app) {
     print_completion(shell);
   } else if (*plan_app) {

@@ -25,6 +25,7 @@ std::vector<std::string> positional_candidates(const CLI::App& command,
     const std::string name = option->get_single_name();
     if (name == "shell") return {"bash", "zsh"};
     if (name == "key") return found.explained_names();
+    if (name == "run") return files_ending_in({".jsonl"}, current);
     if (name == "what" || name == "name") {
       std::vector<std::string> names = found.plugin_names();
       for (std::string& file : files_ending_in({".so"}, current)) names.push_back(std::move(file));
@@ -37,6 +38,13 @@ std::vector<std::string> positional_candidates(const CLI::App& command,
 bool has_positional(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options())
     if (option->get_positional()) return true;
+  return false;
+}
+
+/// Whether its positional argument may be given again and again.
+bool has_many_positionals(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options())
+    if (option->get_positional() && option->get_expected_max() > 1) return true;
   return false;
 }
 
@@ -137,7 +145,7 @@ std::vector<std::string> candidates(const CLI::App& app, const CompletionLine& l
     for (std::string& file : config_files(current)) values.push_back(std::move(file));
     return values;
   }
-  if (has_positional(*command) && !positional_given)
+  if (has_positional(*command) && (!positional_given || has_many_positionals(*command)))
     return positional_candidates(*command, found, current);
   if (command->get_allow_extras() && !file_given) return config_files(current);
   return {};
