@@ -35,6 +35,11 @@ struct Target {
 /// What does not fit, by kind. Collected in full: one run tells everything.
 struct Mismatches {
   std::vector<std::string> missing, unexpected, shapes, types;
+  std::vector<std::string> reshaped_by;  ///< of shapes: the converters that added the tensors
+  bool only_of_converters() const {
+    return missing.empty() && unexpected.empty() && types.empty() && !shapes.empty() &&
+           reshaped_by.size() == shapes.size();
+  }
   bool any() const {
     return !missing.empty() || !unexpected.empty() || !shapes.empty() || !types.empty();
   }
@@ -188,12 +193,22 @@ class Loading {
     add("of another shape", mismatches_.shapes);
     add(types_ == TypeRule::kExact ? "of another type" : "of a type that cannot be converted",
         mismatches_.types);
-    throw data_error(
-        what, files_.path().string(),
-        std::string(types_ == TypeRule::kExact && !mismatches_.types.empty()
-                        ? "set training.dtype as in the run that made the checkpoint; "
-                        : "") +
-            "choose the model (model.flavor) that the weights belong to, or other weights");
+    throw data_error(what, files_.path().string(), fix());
+  }
+
+  std::string fix() const {
+    if (mismatches_.only_of_converters()) {
+      const std::string& one = mismatches_.reshaped_by.front();
+      return "give the options of converter '" + one +
+             "' the values of the run that made these; a new run (checkpoint.initial_load_path) "
+             "begins its state anew "
+             "if its entry has another name, model.converters: [{use: ..., as: " +
+             one + "_2}]";
+    }
+    return std::string(types_ == TypeRule::kExact && !mismatches_.types.empty()
+                           ? "set training.dtype as in the run that made the checkpoint; "
+                           : "") +
+           "choose the model (model.flavor) that the weights belong to, or other weights";
   }
 
   void check_pair(const Target& target, const std::string& source) {
@@ -206,9 +221,11 @@ class Loading {
                                   std::string(type_name(entry.type)) + ", needed " +
                                   at::toString(needed));
     const std::vector<int64_t> shape = native_shape(target, entry);
-    if (shape != target.tensor.sizes().vec())
-      mismatches_.shapes.push_back(shown_name(source) + ": found " + shape_text(entry.shape) +
-                                   ", needed " + shape_text(target.tensor.sizes().vec()));
+    if (shape == target.tensor.sizes().vec()) return;
+    if (target.added)
+      mismatches_.reshaped_by.push_back(target.name.substr(0, target.name.find('/')));
+    mismatches_.shapes.push_back(shown_name(source) + ": found " + shape_text(entry.shape) +
+                                 ", needed " + shape_text(target.tensor.sizes().vec()));
   }
 
   /// The shape after the layout was changed; that of the file if the layout cannot be changed,

@@ -93,18 +93,32 @@ at::Tensor SafetensorsReader::tensor(std::string_view name) const {
 FileSum write_safetensors(const std::filesystem::path& path,
                           const std::map<std::string, at::Tensor>& tensors,
                           const std::map<std::string, std::string>& metadata) {
-  std::vector<TensorEntry> entries;
+  std::vector<TensorSource> sources;
   for (const auto& [name, tensor] : tensors)
-    entries.push_back({name, from_torch(name, tensor.scalar_type()), tensor.sizes().vec(), 0, 0});
-  std::stable_sort(entries.begin(), entries.end(), [](const TensorEntry& a, const TensorEntry& b) {
-    return type_bytes(a.type) > type_bytes(b.type);
+    sources.push_back({name, tensor.scalar_type(), tensor.sizes().vec(), [&tensor] { return tensor; }});
+  return write_safetensors(path, sources, metadata);
+}
+
+FileSum write_safetensors(const std::filesystem::path& path, const std::vector<TensorSource>& tensors,
+                          const std::map<std::string, std::string>& metadata) {
+  std::vector<TensorEntry> entries;
+  std::map<std::string_view, const TensorSource*> sources;
+  for (const TensorSource& tensor : tensors) {
+    entries.push_back({tensor.name, from_torch(tensor.name, tensor.type), tensor.shape, 0, 0});
+    sources[tensor.name] = &tensor;
+  }
+  std::sort(entries.begin(), entries.end(), [](const TensorEntry& a, const TensorEntry& b) {
+    const int64_t wide = type_bytes(a.type), other = type_bytes(b.type);
+    return wide != other ? wide > other : a.name < b.name;
   });
 
   AtomicFile file(path);
   const std::string header = format_safetensors_header(entries, metadata);
   file.write(header.data(), static_cast<int64_t>(header.size()));
   for (const TensorEntry& entry : entries) {
-    const at::Tensor tensor = tensors.at(entry.name).detach().to(at::kCPU).contiguous();
+    const at::Tensor tensor = sources.at(entry.name)->value().detach().to(at::kCPU).contiguous();
+    if (from_torch(entry.name, tensor.scalar_type()) != entry.type || tensor.sizes() != entry.shape)
+      throw internal_error("the tensor '" + entry.name + "' is not of the type and shape that were announced");
     file.write(tensor.const_data_ptr(), entry.end - entry.begin);
   }
   file.commit();

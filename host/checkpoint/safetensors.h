@@ -4,6 +4,7 @@
 #include <ATen/core/TensorBody.h>
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -39,6 +40,20 @@ class SafetensorsReader {
   std::shared_ptr<char> map_;
   SafetensorsHeader header_;
 };
+
+/// A tensor of a file to write. `value` is called once, when its turn comes; what it gives must have
+/// this type and shape.
+struct TensorSource {
+  std::string name;
+  at::ScalarType type;
+  std::vector<int64_t> shape;
+  std::function<at::Tensor()> value;
+};
+
+/// Writes the tensors one after the other: at no time is more than one of them in memory.
+FileSum write_safetensors(const std::filesystem::path& path,
+                          const std::vector<TensorSource>& tensors,
+                          const std::map<std::string, std::string>& metadata);
 
 /// Writes the tensors, from any device, in a fixed order: wide types first, then by name. The same
 /// tensors and metadata give the same bytes. The file is complete or not there (see AtomicFile).

@@ -15,6 +15,8 @@
 #include "commands/completion_command.h"
 #include "commands/config_command.h"
 #include "commands/doctor_command.h"
+#include "commands/estimate_command.h"
+#include "commands/hf_tools.h"
 #include "commands/plan_command.h"
 #include "commands/plugin_tools.h"
 #include "commands/plugins_command.h"
@@ -31,6 +33,9 @@ Examples:
   titan train configs/llama3_debug.yaml --training.steps=20 --optimizer.lr=3e-4
   titan train configs/llama3_debug.yaml --model.converters=float8 --float8.emulate=true
   titan plan configs/llama3_405b.yaml --model.converters=float8 --device sm_90
+  titan estimate configs/llama3_8b.yaml --device sm_90
+  titan import HF_FOLDER --output ./llama
+  titan export outputs/checkpoint/step-1000 --output ./llama-hf --dtype bfloat16
   titan report outputs
   titan doctor
   titan plugins list
@@ -92,6 +97,8 @@ int dispatch(int argc, char** argv) {
   bool json = false;
   std::string what;
   CLI::App* train_app = app.add_subcommand("train", "train a model: titan train CONFIG.yaml [--section.key=value ...]");
+  bool dry_train = false;
+  train_app->add_flag("--dry-run", dry_train, "check everything and say what the run would be, without taking a step");
   train_app->allow_extras();
   CLI::App* plugins_app = app.add_subcommand("plugins", "what plugins are found, and what is known about them");
   plugins_app->require_subcommand(0, 1);
@@ -121,6 +128,12 @@ int dispatch(int argc, char** argv) {
   plan_app->add_option("--device", device, "plan for another device: cpu, sm_80, sm_89, sm_90, sm_100, ...");
   plan_app->add_flag("--json", json, "as JSON, with every module");
   plan_app->allow_extras();
+  CLI::App* estimate_app = app.add_subcommand("estimate", "memory and work of a step, before it is run: CONFIG.yaml [--section.key=value ...]");
+  estimate_app->add_option("--device", device, "for another device: cpu, sm_80, sm_89, sm_90, sm_100, ...");
+  estimate_app->add_flag("--json", json, "as JSON, in bytes");
+  estimate_app->allow_extras();
+
+  const HfTools hf_tools(app);
 
   bool origins = false;
   std::string key;
@@ -186,7 +199,7 @@ int dispatch(int argc, char** argv) {
   }
 
   if (*train_app) {
-    return train(config_arguments(train_app->remaining(), "train"), {argv, argv + argc});
+    return train(config_arguments(train_app->remaining(), "train"), {argv, argv + argc}, dry_train);
   } else if (*list_app) {
     plugins_list(config_arguments(list_app->remaining(), "plugins list"), json, dry);
   } else if (*inspect_app && markdown) {
@@ -206,10 +219,14 @@ int dispatch(int argc, char** argv) {
     return *status;
   } else if (*report_app) {
     report(runs, output);
+  } else if (hf_tools.run()) {
+    return 0;
   } else if (*completion_app) {
     print_completion(shell);
   } else if (*plan_app) {
     plan(config_arguments(plan_app->remaining(), "plan"), device.empty() ? std::nullopt : std::optional(device), json);
+  } else if (*estimate_app) {
+    estimate(config_arguments(estimate_app->remaining(), "estimate"), device.empty() ? std::nullopt : std::optional(device), json);
   } else if (*show_app) {
     config_show(config_arguments(show_app->remaining(), "config show"), origins);
   } else if (*check_app) {

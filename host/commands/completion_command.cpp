@@ -52,6 +52,7 @@ bool has_many_positionals(const CLI::App& command) {
 std::vector<std::string> flag_values(const std::string& option) {
   if (option == "--device") return {"cpu", "sm_80", "sm_89", "sm_90", "sm_100", "sm_120"};
   if (option == "--language") return {"c", "cpp", "torch"};
+  if (option == "--dtype") return {"bfloat16", "float16", "float32"};
   return {};
 }
 

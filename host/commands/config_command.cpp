@@ -33,7 +33,9 @@ void config_check(const ConfigArguments& arguments) {
   const config::LoadedConfig config = config::load_config(arguments.file, arguments.overrides);
   const plugins::Catalog catalog = find_plugins(&config);
   const auto requests = resolve_without_loading(config, catalog);
-  train::resolve_model_args(train_specs().get(config.values.model.name), config.values);
+  const model::TrainSpecRegistry specs = train_specs();
+  const model::TrainSpec& spec = specs.get(config.values.model.name);
+  train::resolve_model_args(spec, with_hf_sizes(config, spec).values);
   std::cout << arguments.file->string() << " is a valid config; it applies ";
   if (requests.empty()) std::cout << "no converters";
   for (size_t i = 0; i < requests.size(); ++i) std::cout << (i ? ", " : "") << requests[i].instance;

@@ -1,14 +1,52 @@
 #include "commands/model_setup.h"
 
+#include <filesystem>
 #include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "checkpoint/hf_config.h"
+#include "config/fields.h"
+#include "config/option_text.h"
+#include "train/model_args.h"
 
 namespace titan::commands {
 
 model::TrainSpecRegistry train_specs() {
   model::TrainSpecRegistry specs;
   specs.add(model::llama3_train_spec());
+  specs.add(model::qwen3_train_spec());
   specs.freeze();
   return specs;
+}
+
+config::LoadedConfig with_hf_sizes(config::LoadedConfig config, const model::TrainSpec& spec) {
+  config::Model& model = config.values.model;
+  const std::string& weights = config.values.checkpoint.initial_load_path;
+  if (model.flavor != train::kFlavorFromHf) {
+    if (!model.hf_assets_path.empty())
+      throw usage_error("model.hf_assets_path has no effect: the sizes are those of model.flavor (" + model.flavor + ")",
+                        "model.hf_assets_path", "set model.flavor: from_hf, or leave the key out");
+    return config;
+  }
+  if (model.hf_assets_path.empty() && weights.empty())
+    throw usage_error("model.flavor is from_hf, but no Hugging Face folder is named", "model.flavor",
+                      "set model.hf_assets_path (or checkpoint.initial_load_path) to a folder that holds a config.json");
+  const std::filesystem::path folder = model.hf_assets_path.empty() ? weights : model.hf_assets_path;
+  const std::filesystem::path file = folder / checkpoint::kHfConfigFile;
+  // The same object with every key of the file; what the config gives itself stays.
+  config::Config from_file;
+  from_file.model.args = train::config_args(checkpoint::read_hf_config(file, spec));
+  for (const config::Field& field : config::fields()) {
+    if (field.section != "model.args") continue;
+    const auto given = field.get(config.values), found = field.get(from_file);
+    if (given && found && *given != *found)
+      log_info(field.full_name() + " is " + config::to_yaml(*given) + " instead of the " + config::to_yaml(*found) + " of " +
+               file.string());
+    const bool width_is_given = field.option.name == "hidden_dim" && (model.args.ffn_dim_multiplier || model.args.multiple_of);
+    if (!given && found && !width_is_given) field.set(config.values, found);
+  }
+  return config;
 }
 
 config::LoadedConfig with_default_converters(config::LoadedConfig config, const model::TrainSpec& spec) {

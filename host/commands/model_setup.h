@@ -9,6 +9,10 @@ namespace titan::commands {
 /// Every family, frozen.
 model::TrainSpecRegistry train_specs();
 
+/// With model.flavor: from_hf, model.args filled from the config.json of model.hf_assets_path (or of
+/// checkpoint.initial_load_path). What the config gives itself stays, and each such difference is logged.
+config::LoadedConfig with_hf_sizes(config::LoadedConfig config, const model::TrainSpec& spec);
+
 /// A family may name converters of its own; they apply when the config has no model.converters.
 config::LoadedConfig with_default_converters(config::LoadedConfig config, const model::TrainSpec& spec);
 

@@ -21,7 +21,7 @@ void plan(const ConfigArguments& arguments, const std::optional<std::string>& de
   const model::TrainSpecRegistry specs = train_specs();
   config::LoadedConfig loaded = config::load_config(arguments.file, arguments.overrides);
   const model::TrainSpec& spec = specs.get(loaded.values.model.name);
-  loaded = with_default_converters(std::move(loaded), spec);
+  loaded = with_hf_sizes(with_default_converters(std::move(loaded), spec), spec);
   const config::Config& config = loaded.values;
   const model::ModelArgs args = train::resolve_model_args(spec, config);
 

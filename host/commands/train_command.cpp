@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/numbers.h"
 #include "checkpoint/step_folder.h"
+#include "commands/dry_run.h"
 #include "commands/environment.h"
 #include "commands/model_setup.h"
 #include "commands/plugin_setup.h"
@@ -40,6 +41,7 @@ void make_paths_absolute(config::Config& config) {
     if (!path.empty()) path = std::filesystem::absolute(path).lexically_normal().string();
   };
   absolute(config.job.dump_folder);
+  absolute(config.model.hf_assets_path);
   absolute(config.training.dataset_path);
   absolute(config.validation.dataset_path);
   absolute(config.checkpoint.initial_load_path);
@@ -53,6 +55,15 @@ void warn_of_unused_checkpoints(const config::Config& config) {
   if (!steps.empty())
     log_warning(steps.back().path.string() + " is there, but checkpoints are not enabled: this run begins anew "
                 "(checkpoint.enable: true resumes)");
+}
+
+/// The degrees of parallelism are known to `titan estimate` alone.
+void require_one_device(const config::Config& config) {
+  if (config.parallelism.devices() == 1) return;
+  throw usage_error("the config asks for " + std::to_string(config.parallelism.devices()) +
+                        " devices, this version of titan trains on one",
+                    "parallelism",
+                    "set both degrees of the section to 1; titan estimate shows what more devices would need");
 }
 
 /// The module tree after conversion, one line a module.
@@ -134,7 +145,7 @@ int run_steps(train::Trainer& trainer, train::Checkpointer& checkpointer, StepRe
 
 }  // namespace
 
-int train(const ConfigArguments& arguments, const std::vector<std::string>& command_line) {
+int train(const ConfigArguments& arguments, const std::vector<std::string>& command_line, bool dry) {
   if (!arguments.file)
     throw usage_error("no config file was given", "titan train",
                       "titan train configs/llama3_debug.yaml [--section.key=value ...]");
@@ -142,7 +153,8 @@ int train(const ConfigArguments& arguments, const std::vector<std::string>& comm
   observe::RunKeeper keeper;
   const model::TrainSpecRegistry specs = train_specs();
   config::LoadedConfig loaded = config::load_config(arguments.file, arguments.overrides);
-  loaded = with_default_converters(std::move(loaded), specs.get(loaded.values.model.name));
+  const model::TrainSpec& spec = specs.get(loaded.values.model.name);
+  loaded = with_hf_sizes(with_default_converters(std::move(loaded), spec), spec);
   // Before any plugin is loaded: one that changes the working directory or the environment must not
   // change where the run reads and writes.
   make_paths_absolute(loaded.values);
@@ -152,6 +164,11 @@ int train(const ConfigArguments& arguments, const std::vector<std::string>& comm
 
   const plugins::Catalog catalog = find_plugins(&loaded);
   const AppliedConverters applied = load_converters_of_run(loaded, catalog);
+  require_one_device(config);
+  if (dry) {
+    dry_run(arguments, config, specs, applied, data_dir);
+    return 0;
+  }
   train::ignore_file_size_signal();
   observe::MetricsWriter writer(config.job.dump_folder);
   train::Checkpointer checkpointer(config);

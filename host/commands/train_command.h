@@ -9,7 +9,8 @@
 namespace titan::commands {
 
 /// Returns the exit status: 0, or 128 + the signal that stopped the run between two steps.
-/// `command_line`: what the user typed, to tell how to go on.
-int train(const ConfigArguments& arguments, const std::vector<std::string>& command_line);
+/// `command_line`: what the user typed, to tell how to go on. `dry`: stops before memory is taken,
+/// see dry_run().
+int train(const ConfigArguments& arguments, const std::vector<std::string>& command_line, bool dry);
 
 }  // namespace titan::commands

@@ -32,20 +32,27 @@ struct ModelArgs {
   std::optional<int64_t> n_heads;
   std::optional<int64_t> n_kv_heads;
   std::optional<int64_t> vocab_size;
+  std::optional<int64_t> head_dim;
+  std::optional<int64_t> hidden_dim;
   std::optional<double> ffn_dim_multiplier;
   std::optional<int64_t> multiple_of;
   std::optional<double> norm_eps;
   std::optional<double> rope_theta;
+  std::optional<std::string> rope_scaling_type;  ///< "default", "linear" or "llama3"
   std::optional<double> rope_scaling_factor;
   std::optional<double> rope_low_freq_factor;
   std::optional<double> rope_high_freq_factor;
   std::optional<int64_t> rope_original_max_position_embeddings;
+  std::optional<int64_t> max_seq_len;
+  std::optional<bool> qk_norm;
+  std::optional<bool> enable_weight_tying;
   bool operator==(const ModelArgs&) const = default;
 };
 
 struct Model {
   std::string name = "llama3";
   std::string flavor = "debugmodel";
+  std::string hf_assets_path;  ///< of flavor from_hf
   std::vector<ConverterItem> converters;
   bool print_after_conversion = false;
   ModelArgs args;
@@ -93,6 +100,14 @@ struct ActivationCheckpoint {
   std::string mode = "selective";         ///< or "full", "none"
   std::string selective_ac_option = "2";  ///< every so many-th block, or "op"
   bool operator==(const ActivationCheckpoint&) const = default;
+};
+
+struct Parallelism {
+  int64_t data_parallel_replicate_degree = 1;  ///< copies of the model
+  int64_t data_parallel_shard_degree = 1;      ///< devices that share the states of one copy
+  /// Devices of a run; each has a batch of its own.
+  int64_t devices() const { return data_parallel_replicate_degree * data_parallel_shard_degree; }
+  bool operator==(const Parallelism&) const = default;
 };
 
 struct Validation {
@@ -157,6 +172,7 @@ struct Config {
   Optimizer optimizer;
   LrScheduler lr_scheduler;
   ActivationCheckpoint activation_checkpoint;
+  Parallelism parallelism;
   Validation validation;
   Metrics metrics;
   Profiling profiling;

@@ -18,14 +18,16 @@ std::string place_of(const LoadedConfig& config, std::initializer_list<const cha
 
 void check_batch_sizes(const LoadedConfig& config) {
   const Training& training = config.values.training;
+  const int64_t devices = config.values.parallelism.devices();
   if (training.global_batch_size == -1) return;
   if (training.global_batch_size >= 1 &&
-      training.global_batch_size % training.local_batch_size == 0)
+      training.global_batch_size % (training.local_batch_size * devices) == 0)
     return;
   throw usage_error(
       "training.global_batch_size (" + std::to_string(training.global_batch_size) +
           ") must be -1 or a multiple of training.local_batch_size (" +
-          std::to_string(training.local_batch_size) + ")",
+          std::to_string(training.local_batch_size) + ")" +
+          (devices > 1 ? " on " + std::to_string(devices) + " devices" : ""),
       place_of(config, {"training.global_batch_size", "training.local_batch_size"}),
       "choose a multiple: their quotient is the number of accumulated micro-batches");
 }
@@ -81,7 +83,13 @@ void check_heads(const LoadedConfig& config) {
                           std::to_string(*args.n_kv_heads) + ")",
                       place_of(config, {"model.args.n_kv_heads"}),
                       "several query heads share one key and value head");
-  if (args.dim && args.n_heads && *args.dim % *args.n_heads != 0)
+  if (args.hidden_dim && (args.ffn_dim_multiplier || args.multiple_of)) {
+    const char* other = args.ffn_dim_multiplier ? "model.args.ffn_dim_multiplier" : "model.args.multiple_of";
+    throw usage_error(std::string(other) + " has no effect: model.args.hidden_dim gives the width it would lead to",
+                      place_of(config, {other}), "leave one of the two out");
+  }
+  if (args.dim && args.n_heads && !args.head_dim && config.values.model.name == "llama3" &&
+      *args.dim % *args.n_heads != 0)
     throw usage_error("model.args.dim (" + std::to_string(*args.dim) +
                           ") must be a multiple of model.args.n_heads (" +
                           std::to_string(*args.n_heads) + ")",

@@ -12,7 +12,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 20> kFamilia
     {"checkpoint.initial_load_model_only",
      "checkpoint.initial_load_path always loads the weights alone"},
     {"checkpoint.initial_load_in_hf", "Hugging Face names are recognised by themselves"},
-    {"checkpoint.last_save_in_hf", "a step holds safetensors under titan's own names"},
+    {"checkpoint.last_save_in_hf", "a step holds safetensors under titan's own names; `titan export` makes a Hugging Face folder of it"},
     {"checkpoint.create_seed_checkpoint", "equal seeds give equal weights: see training.seed"},
     {"checkpoint.load_only", "checkpoint.initial_load_path loads without saving"},
     {"debug.seed", "the seed is training.seed"},

@@ -135,8 +135,15 @@ std::vector<Row> field_rows() {
       TITAN_ROW(job, dump_folder, "folder for everything the run writes").path(),
       TITAN_ROW(job, description, "free text that is written to the log"),
 
-      TITAN_ROW(model, name, "model family").one_of({"llama3"}),
-      TITAN_ROW(model, flavor, "size of the model").one_of({"debugmodel", "8B", "70B", "405B"}),
+      TITAN_ROW(model, name, "model family").one_of({"llama3", "qwen3"}),
+      TITAN_ROW(model, flavor,
+                "size of the model; llama3: debugmodel, 8B, 70B, 405B; qwen3: debugmodel, 0.6B, 1.7B, 4B, 8B, 14B, "
+                "32B; both: from_hf, the sizes of a Hugging Face config.json (model.hf_assets_path)")
+          .one_of({"debugmodel", "0.6B", "1.7B", "4B", "8B", "14B", "32B", "70B", "405B", "from_hf"}),
+      TITAN_ROW(model, hf_assets_path,
+                "folder with the config.json of a Hugging Face model, for model.flavor: from_hf; empty: that of "
+                "checkpoint.initial_load_path")
+          .path(),
       TITAN_ROW(model, converters,
                 "converters to apply, in order: names, or maps with use, as, include, exclude and "
                 "options"),
@@ -148,6 +155,14 @@ std::vector<Row> field_rows() {
           .at_least(1)
           .at_most(kLargestSize),
       TITAN_ROW(model.args, vocab_size, "number of tokens").at_least(1).at_most(kLargestSize),
+      TITAN_ROW(model.args, head_dim, "width of one head; null: dim / n_heads, unless the flavor gives one")
+          .at_least(2)
+          .at_most(kLargestSize),
+      TITAN_ROW(model.args, hidden_dim,
+                "hidden width of the feed-forward part; null: from dim, ffn_dim_multiplier and "
+                "multiple_of, unless the flavor gives one")
+          .at_least(1)
+          .at_most(kLargestSize),
       TITAN_ROW(model.args, ffn_dim_multiplier, "scales the hidden width of the feed-forward part")
           .above(0)
           .at_most(1000),
@@ -158,6 +173,10 @@ std::vector<Row> field_rows() {
           .at_least(kSmallestFloat)
           .at_most(1),
       TITAN_ROW(model.args, rope_theta, "base of the rotary frequencies").at_least(1).at_most(1e12),
+      TITAN_ROW(model.args, rope_scaling_type,
+                "long-context scaling of the rotary frequencies: default (none), linear (all divided "
+                "by the factor) or llama3 (by bands)")
+          .one_of({"default", "linear", "llama3"}),
       TITAN_ROW(model.args, rope_scaling_factor, "long-context scaling: low frequencies divided by")
           .at_least(1)
           .at_most(1e6),
@@ -169,6 +188,11 @@ std::vector<Row> field_rows() {
                 "long-context scaling: context the frequencies were made for")
           .at_least(1)
           .at_most(kLargestSize),
+      TITAN_ROW(model.args, max_seq_len, "the longest sequence that the model takes")
+          .at_least(1)
+          .at_most(kLargestSize),
+      TITAN_ROW(model.args, qk_norm, "RMSNorm over each head of q and k, before they are rotated"),
+      TITAN_ROW(model.args, enable_weight_tying, "the output head is the embedding table"),
 
       TITAN_ROW(training, dataset, "what to train on: the built-in novel, or files of yours")
           .one_of({"pride_and_prejudice", "text", "tokens"}),
@@ -237,6 +261,17 @@ std::vector<Row> field_rows() {
                 "mode selective: every so many-th block (2: the second, fourth, ...), or op: every "
                 "block, but attention, every second matrix product and largest elements (fp8 scales) "
                 "are kept"),
+
+      TITAN_ROW(parallelism, data_parallel_replicate_degree,
+                "copies of the model, each trained on batches of its own. This version trains on one "
+                "device: other degrees are for titan estimate")
+          .at_least(1)
+          .at_most(16384),
+      TITAN_ROW(parallelism, data_parallel_shard_degree,
+                "devices that share parameters, gradients and optimizer state of one copy, as FSDP "
+                "does; each has batches of its own")
+          .at_least(1)
+          .at_most(16384),
 
       TITAN_ROW(validation, enable, "measure the loss on other data while training"),
       TITAN_ROW(validation, dataset, "what to validate on; see training.dataset")

@@ -9,7 +9,6 @@
 #include <c10/core/InferenceMode.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -100,9 +99,7 @@ ProcessFacts ProcessFacts::now(bool random) {
   facts["the floating-point modes"] = float_modes_text();
   std::error_code gone;
   facts["the working directory"] = std::filesystem::current_path(gone).string();
-  const mode_t mask = umask(0);
-  umask(mask);
-  facts["the umask"] = std::to_string(mask);
+  facts["the umask"] = std::to_string(plugins::file_mode_mask());
   facts["the environment"] = environment_text();
   facts["the open descriptors"] = descriptor_text();
   facts["the number of threads"] = std::to_string(thread_count());

@@ -164,7 +164,8 @@ void apply_records(const StockModel& model, std::vector<Record>& records,
     }
   }
   for (auto& [bindable, record] : bindings)
-    bindable->bind(*model[record->module].module, instances[record->instance]);
+    bindable->bind(*model[record->module].module, instances[record->instance],
+                   record->prediction ? &*record->prediction : nullptr);
 }
 
 }  // namespace titan::converters

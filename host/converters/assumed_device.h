@@ -1,7 +1,9 @@
 /// Facts about a device that is not here, by its name on the command line.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "converters/device_facts.h"
 
@@ -11,5 +13,14 @@ namespace titan::converters {
 /// driver and cuBLASLt are taken to be those of CUDA 13.0, the memory is unknown (0). A usage error
 /// with the known ones otherwise.
 DeviceFacts assumed_device(const std::string& name);
+
+/// A device that is sold, and its memory.
+struct ExampleDevice {
+  std::string name;
+  uint64_t memory_bytes = 0;
+};
+
+/// The examples of an assumed device, by rising memory; none for "cpu" and unknown names.
+std::vector<ExampleDevice> example_devices(const std::string& name);
 
 }  // namespace titan::converters

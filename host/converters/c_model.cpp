@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstring>
 
 #include "base/numbers.h"
 #include "base/printable.h"
@@ -16,6 +19,23 @@ titan_status usable_model(const titan_model* model, const char* function) {
   if (ContextScope<titan_model>::alive(model)) return TITAN_OK;
   return fail(TITAN_WRONG_STATE, std::string(function) + ": convert() is over, or this is another thread",
               "record changes during convert()");
+}
+
+titan_status check_memory(const titan_prediction& given) {
+  constexpr uint32_t kMemory = TITAN_PREDICTION_MEMORY;
+  constexpr uint32_t kKeeps = TITAN_PREDICTION_KEEPS_INPUTS | TITAN_PREDICTION_KEEPS_OUTPUT;
+  if (given.flags & ~(kMemory | kKeeps))
+    return fail(TITAN_INVALID_ARGUMENT, "record_prediction: flags are " + std::to_string(given.flags),
+                "use TITAN_PREDICTION_... alone");
+  const auto sizes = {given.saved_bytes, given.working_bytes, given.cache_bytes};
+  const bool none = std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size == 0; });
+  if (!(given.flags & kMemory) && (!none || (given.flags & kKeeps)))
+    return fail(TITAN_INVALID_ARGUMENT, "record_prediction: memory is described without TITAN_PREDICTION_MEMORY",
+                "set the flag, or leave the sizes 0");
+  if (std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; }))
+    return fail(TITAN_INVALID_ARGUMENT, "record_prediction: saved_bytes, working_bytes or cache_bytes is negative",
+                "they are sizes in bytes, 0 where nothing is held");
+  return TITAN_OK;
 }
 
 titan_status module_at(titan_model* model, const char* function, uint64_t index, const StockModule** out) {
@@ -252,12 +272,19 @@ titan_status c_record_keep(titan_model* model, uint64_t module, titan_string rea
                 [&] { model->recorder->keep(module, std::string(view_of(reason))); });
 }
 
-titan_status c_record_prediction(titan_model* model, uint64_t module, const titan_prediction* prediction) {
-  if (const titan_status status = check_in(prediction, "titan_prediction")) return status;
-  if (!std::isfinite(prediction->speedup) || prediction->speedup <= 0)
+titan_status c_record_prediction(titan_model* model, uint64_t module, const titan_prediction* given) {
+  // The sizes of memory came later: a plugin built before gives a shorter struct.
+  constexpr uint32_t kLeast = offsetof(titan_prediction, saved_bytes);
+  if (const titan_status status = check_in(given, "titan_prediction", kLeast)) return status;
+  titan_prediction whole = {};
+  std::memcpy(&whole, given, std::min<size_t>(given->struct_size, sizeof whole));
+  const titan_prediction* prediction = &whole;
+  if (const titan_status status = check_memory(whole)) return status;
+  const bool memory = whole.flags & TITAN_PREDICTION_MEMORY;
+  if (!std::isfinite(prediction->speedup) || prediction->speedup < 0 || (prediction->speedup == 0 && !memory))
     return fail(TITAN_INVALID_ARGUMENT,
                 "record_prediction: the speedup is " + shortest_float(prediction->speedup) +
-                    ", it must be a finite number above 0",
+                    ", it must be a finite number above 0" + (memory ? ", or 0 where nothing is said of it" : ""),
                 "it is the time of the stock module over that of the changed one: 1.5 is faster, 0.5 slower");
   if (prediction->tokens <= 0)
     return fail(TITAN_INVALID_ARGUMENT,
@@ -269,8 +296,11 @@ titan_status c_record_prediction(titan_model* model, uint64_t module, const tita
                 "record_prediction: the basis is empty, has several lines or more than " + std::to_string(kLongestBasis) +
                     " bytes",
                 "name in one line what the number rests on: \"modelled: H200, 790 TFLOP/s bf16\"");
-  return record(model, "record_prediction", module,
-                [&] { model->recorder->predict(module, {prediction->speedup, prediction->tokens, basis}); });
+  Prediction made{whole.speedup, whole.tokens, basis, {}};
+  if (memory)
+    made.memory = {whole.saved_bytes, whole.working_bytes, whole.cache_bytes,
+                   (whole.flags & TITAN_PREDICTION_KEEPS_INPUTS) != 0, (whole.flags & TITAN_PREDICTION_KEEPS_OUTPUT) != 0};
+  return record(model, "record_prediction", module, [&] { model->recorder->predict(module, std::move(made)); });
 }
 
 }  // namespace titan::converters

@@ -57,13 +57,13 @@ titan_status copy_out(const T& value, T* out, const char* name) {
 
 /// Checks a struct that a plugin passes in: size, and zero bytes beyond what this host knows.
 template <class T>
-titan_status check_in(const T* value, const char* name) {
+titan_status check_in(const T* value, const char* name, uint32_t least = sizeof(T)) {
   if (!value) return fail(TITAN_INVALID_ARGUMENT, std::string(name) + " is NULL");
   const uint32_t given = value->struct_size;
-  if (given < sizeof(T) || given > 65536 || given % 8 != 0)
+  if (given < least || given > 65536 || given % 8 != 0)
     return fail(TITAN_INVALID_ARGUMENT,
                 std::string(name) + ": struct_size is " + std::to_string(given) + ", at least " +
-                    std::to_string(sizeof(T)) + " and a multiple of 8 is needed",
+                    std::to_string(least) + " and a multiple of 8 is needed",
                 "initialise the struct with TITAN_SIZED(type)");
   const auto* bytes = reinterpret_cast<const unsigned char*>(value);
   for (uint32_t i = sizeof(T); i < given; ++i)

@@ -75,6 +75,10 @@ void check_ties(const StockModel& model, const std::vector<Record>& records,
                           "tie every parameter at most once");
     const StockParameter& a = facts(record.module, record.parameter);
     const StockParameter& b = facts(record.other_module, record.other_parameter);
+    for (const StockParameter* side : {&a, &b})
+      if (side->tied)
+        throw usage_error("parameter '" + (side == &a ? name : other) + "' is tied in the stock model already", where,
+                          "leave the tie out, or untie the model: model.args.enable_weight_tying: false");
     if (a.shape != b.shape || a.dtype != b.dtype)
       throw usage_error("parameters '" + name + "' and '" + other +
                             "' cannot be tied: shape or type differ",

@@ -1,6 +1,7 @@
 #include "converters/container.h"
 
 #include <c10/core/GradMode.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "base/error.h"
 #include "base/suggest.h"
@@ -95,6 +96,12 @@ void ModelConvertersContainer::run_hook(model::Module& root, size_t index, HookR
   }
   for (const auto& named : model::named_buffers(root))
     add(named.fqn, named.buffer->stored_as, named.buffer->tensor, 0, true);
+
+  // torch's current stream, which the optimizer has just used: what a hook queues comes after that.
+  if (context.device.is_cuda()) {
+    const c10::impl::VirtualGuardImpl guard(context.device.type());
+    context.stream = guard.getStream(context.device).native_handle();
+  }
 
   c10::NoGradGuard no_grad;
   if (after_init)

@@ -139,6 +139,9 @@ void check_layouts(const StockModel& model, const std::vector<Record>& records,
       if (source.dtype != first.dtype)
         throw usage_error("'" + part.source + "' and '" + record.layout.parts.front().source + "' differ in type", where,
                           "lay out parameters of one type");
+      if (source.tied)
+        throw usage_error("parameter '" + name + "' is tied in the stock model, so no layout can move it", where,
+                          "leave it out, or untie the model: model.args.enable_weight_tying: false");
       if (const auto tie = tied.find(name); tie != tied.end())
         throw usage_error("parameter '" + name + "' is tied by '" + instances[tie->second->instance] +
                               "' and moved by '" + instance + "'",

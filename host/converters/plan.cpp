@@ -78,20 +78,10 @@ std::vector<const StockParameter*> own_parameters(const StockModule& module) {
   return own;
 }
 
-/// The module that declares `relative` of `module`, and the parameter's facts.
-std::pair<std::string, const StockParameter*> declared(const StockModel& stock, size_t module,
-                                                       const std::string& relative) {
+const StockParameter* declared(const StockModel& stock, size_t module, const std::string& relative) {
   for (const StockParameter& parameter : stock[module].parameters)
-    if (parameter.name == relative)
-      return {stock.name_of(module, relative), &parameter};
-  return {relative, nullptr};
-}
-
-/// A lookup table takes no matrix product.
-bool multiplies(const StockModel& stock, const std::string& fqn, const StockParameter& parameter) {
-  if (parameter.shape.size() < 2) return false;
-  const int64_t owner = stock.find(fqn.substr(0, fqn.rfind('.')));
-  return owner < 0 || stock[static_cast<size_t>(owner)].kind != "embedding";
+    if (parameter.name == relative) return &parameter;
+  return nullptr;
 }
 
 /// Adds what one record costs. `seen` holds the parameters that were frozen or tied already: two
@@ -121,8 +111,8 @@ void add_cost(const StockModel& stock, const Record& record, std::set<std::strin
     case Record::Kind::kLayout: break;  // the same values in another place
     case Record::Kind::kFreeze:
     case Record::Kind::kTie: {
-      const auto [fqn, parameter] = declared(stock, record.module, record.parameter);
-      if (!parameter || !seen.insert(fqn).second) break;
+      const StockParameter* parameter = declared(stock, record.module, record.parameter);
+      if (!parameter || !seen.insert(parameter->stored_name).second) break;
       const int64_t count = c10::multiply_integers(parameter->shape);
       const int64_t bytes = count * static_cast<int64_t>(c10::elementSize(parameter->dtype));
       totals.gradient_bytes -= bytes;
@@ -132,7 +122,7 @@ void add_cost(const StockModel& stock, const Record& record, std::set<std::strin
         totals.weight_bytes -= bytes;
       } else {
         totals.parameters_frozen += count;
-        if (multiplies(stock, fqn, *parameter)) totals.flops_per_token -= 2 * count;
+        if (parameter->multiplies) totals.flops_per_token -= 2 * count;
       }
       break;
     }
@@ -160,7 +150,7 @@ PlannedSpeed planned_speed(const StockModel& stock, const std::vector<Record>& r
   PlannedSpeed speed;
   std::map<size_t, double> speedups;  // by module
   for (const Record& record : records) {
-    if (record.instance != instance || !record.prediction) continue;
+    if (record.instance != instance || !record.prediction || record.prediction->speedup <= 0) continue;
     speedups[record.module] = record.prediction->speedup;
     if (!speed.tokens) speed.tokens = record.prediction->tokens;
     if (std::find(speed.bases.begin(), speed.bases.end(), record.prediction->basis) == speed.bases.end())
@@ -193,7 +183,8 @@ Plan make_plan(const StockModel& stock, const ModelConvertersContainer& containe
   for (size_t i = 0; i < stock.size(); ++i) {
     PlannedModule module{stock[i].fqn, stock[i].kind, 0, {}};
     for (const StockParameter* parameter : own_parameters(stock[i]))
-      module.own_parameters += c10::multiply_integers(parameter->shape);
+      if (parameter->stored_name == stock.name_of(i, parameter->name))  // a tied one counts once
+        module.own_parameters += c10::multiply_integers(parameter->shape);
     plan.stock_parameters += module.own_parameters;
     plan.modules.push_back(std::move(module));
   }

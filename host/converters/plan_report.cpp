@@ -63,7 +63,7 @@ std::string actions_text(const Plan& plan, const PlannedModule& module) {
     for (const PlannedAction& action : module.actions)
       if (action.instance == instance)
         own += (own.empty() ? "" : ", ") + (action.changes ? action.text : "stays (" + action.text + ")") +
-               (action.prediction ? " (" + times_text(action.prediction->speedup) + ")" : "");
+               (action.prediction && action.prediction->speedup > 0 ? " (" + times_text(action.prediction->speedup) + ")" : "");
     if (!own.empty()) text += (text.empty() ? "" : "; ") + plan.instances[instance] + ": " + own;
   }
   return text;
@@ -220,7 +220,7 @@ std::string plan_json(const Plan& plan, const PlanHeader& header) {
     for (const PlannedAction& action : module.actions) {
       PlanJson made = {{"instance", plan.instances[action.instance]},
                        {action.changes ? "action" : "reason", action.text}};
-      if (const auto& given = action.prediction)
+      if (const auto& given = action.prediction; given && given->speedup > 0)
         made["prediction"] = {{"speedup", given->speedup}, {"tokens", given->tokens}, {"basis", given->basis}};
       (action.changes ? changes : stays).push_back(std::move(made));
     }

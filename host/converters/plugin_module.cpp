@@ -10,17 +10,12 @@
 #include "converters/c_call.h"
 #include "converters/output_shape.h"
 #include "converters/plugin_result.h"
+#include "converters/stand_in.h"
 #include "model/kinds.h"
 #include "model/mixed_precision.h"
 
 namespace titan::converters {
-namespace {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
-/// The arguments of a call in a fixed order: inputs, (the module's output), parameters, buffers.
-/// Inputs come in the compute type (the module tree saw to that); parameters are brought to it here.
 std::vector<CallArgument> make_arguments(const BoundImpl& bound, const model::CallContext& context,
                                          const model::Inputs& inputs, const at::Tensor* output) {
   std::vector<CallArgument> arguments;
@@ -40,6 +35,11 @@ std::vector<CallArgument> make_arguments(const BoundImpl& bound, const model::Ca
     argument.needs_grad = argument.differentiable && argument.tensor.requires_grad();
   return arguments;
 }
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
 
 struct ForwardRequest {
   std::shared_ptr<const BoundImpl> bound;
@@ -198,19 +198,24 @@ void refuse_unknown_inputs(const BoundImpl& bound, const model::Inputs& inputs) 
 class PluginReplacement final : public model::Replacement, public Bindable {
  public:
   explicit PluginReplacement(std::shared_ptr<BoundImpl> bound) : bound_(std::move(bound)) {}
-  at::Tensor forward(model::Module&, const model::CallContext& context,
+  at::Tensor forward(model::Module& module, const model::CallContext& context,
                      const model::Inputs& inputs) override {
     refuse_unknown_inputs(*bound_, inputs);
+    if (inputs[0].is_meta()) return stand_in_for_replacement(*bound_, module, context, inputs, cache_);
     return run_impl(bound_, context, "y", make_arguments(*bound_, context, inputs, nullptr),
                     expected_output(*bound_, inputs));
   }
   void drop() override {
+    cache_.reset();
     if (bound_->impl->drop) bound_->impl->drop(bound_->self);
   }
-  void bind(model::Module& module, const std::string& instance) override { bound_->bind(module, instance); }
+  void bind(model::Module& module, const std::string& instance, const Prediction* prediction) override {
+    bound_->bind(module, instance, prediction);
+  }
 
  private:
   std::shared_ptr<BoundImpl> bound_;
+  at::Tensor cache_;  ///< on meta: what the plugin is expected to hold from call to call
 };
 
 class PluginWrap final : public model::Wrap, public Bindable {
@@ -219,22 +224,31 @@ class PluginWrap final : public model::Wrap, public Bindable {
   void before(model::Module&, const model::CallContext& context, model::Inputs& inputs) override {
     if (where_ != TITAN_WRAP_BEFORE) return;
     const std::string& subject = bound_->inputs.at(0).first;
+    if (inputs[0].is_meta()) {
+      inputs[0] = stand_in_for_wrap(*bound_, context, inputs, nullptr, cache_);
+      return;
+    }
     inputs[0] = run_impl(bound_, context, subject, wrap_arguments(*bound_, context, inputs, nullptr, subject),
                          facts_of(inputs[0]));
   }
   at::Tensor after(model::Module&, const model::CallContext& context, const model::Inputs& inputs,
                    at::Tensor output) override {
     if (where_ != TITAN_WRAP_AFTER) return output;
+    if (output.is_meta()) return stand_in_for_wrap(*bound_, context, inputs, &output, cache_);
     return run_impl(bound_, context, "y", wrap_arguments(*bound_, context, inputs, &output, "y"), facts_of(output));
   }
   void drop() override {
+    cache_.reset();
     if (bound_->impl->drop) bound_->impl->drop(bound_->self);
   }
-  void bind(model::Module& module, const std::string& instance) override { bound_->bind(module, instance); }
+  void bind(model::Module& module, const std::string& instance, const Prediction* prediction) override {
+    bound_->bind(module, instance, prediction);
+  }
 
  private:
   std::shared_ptr<BoundImpl> bound_;
   int32_t where_;
+  at::Tensor cache_;  ///< as above
 };
 
 class PluginObserver final : public model::Observer, public Bindable {
@@ -242,6 +256,7 @@ class PluginObserver final : public model::Observer, public Bindable {
   explicit PluginObserver(std::shared_ptr<BoundImpl> bound) : bound_(std::move(bound)) {}
   void observe(model::Module&, const model::CallContext& context, const model::Inputs& inputs,
                const at::Tensor& output) override {
+    if (output.is_meta()) return;  // it keeps nothing
     const auto owned_call = make_call();
     titan_call& call = *owned_call;
     call.bound = bound_;
@@ -249,7 +264,9 @@ class PluginObserver final : public model::Observer, public Bindable {
     call.arguments = make_arguments(*bound_, context, inputs, &output);
     run_observer(call);
   }
-  void bind(model::Module& module, const std::string& instance) override { bound_->bind(module, instance); }
+  void bind(model::Module& module, const std::string& instance, const Prediction* prediction) override {
+    bound_->bind(module, instance, prediction);
+  }
 
  private:
   std::shared_ptr<BoundImpl> bound_;
@@ -280,7 +297,11 @@ BoundImpl::~BoundImpl() {
   if (observer && observer->destroy) observer->destroy(self);
 }
 
-void BoundImpl::bind(model::Module& module, const std::string& instance) {
+void BoundImpl::bind(model::Module& module, const std::string& instance, const Prediction* prediction) {
+  if (prediction && prediction->memory) {
+    memory = prediction->memory;
+    memory_tokens = prediction->tokens;
+  }
   fqn = module.fqn();
   kind = module.kind();
   attributes = module.attributes();

@@ -38,12 +38,15 @@ class BoundImpl {
   BoundImpl& operator=(const BoundImpl&) = delete;
 
   /// Records which tensors the module's calls carry.
-  void bind(model::Module& module, const std::string& instance);
+  void bind(model::Module& module, const std::string& instance, const Prediction* prediction);
 
   const PluginOrigin origin;
   const std::optional<titan_module_impl> impl;
   const std::optional<titan_observer> observer;
   void* const self = nullptr;
+
+  std::optional<PredictedMemory> memory;  ///< what its converter says a call holds
+  int64_t memory_tokens = 0;              ///< in the call that this is about
 
   std::string fqn;
   std::string kind;

@@ -23,8 +23,8 @@ void check_output(titan_call& call, const ExpectedTensor& expected);
 /// The gradient that goes on through the graph for argument `index`, contiguous and in the type of
 /// that argument's place there: a parameter's own, whatever type the plugin set. `expected` is the
 /// tensor that the plugin was given. Undefined if none is needed, if it was left out where that is
-/// allowed, or if the plugin has added it to the parameter's sum. The call no longer holds it: a module
-/// may have many. Throws as blame().
+/// allowed, or if the plugin has added it to the parameter's sum. The call no longer holds it: a
+/// module may have many. Throws as blame().
 at::Tensor take_gradient(titan_call& call, size_t index, const ExpectedTensor& expected);
 
 }  // namespace titan::converters

@@ -38,19 +38,29 @@ struct LayoutSpec {
   std::vector<Part> parts;
 };
 
+/// What one call of a changed module is expected to hold, in bytes; see titan_prediction.
+struct PredictedMemory {
+  int64_t saved = 0;    ///< made in forward and kept for backward
+  int64_t working = 0;  ///< at most at once inside a call
+  int64_t cache = 0;    ///< from call to call
+  bool keeps_inputs = false, keeps_output = false;  ///< for backward, as they are
+};
+
+/// What a converter expects of a module that it replaces or wraps.
+struct Prediction {
+  double speedup = 0;   ///< time of the stock module's forward and backward over the new one's; 0: not said
+  int64_t tokens = 0;   ///< in the call that it was computed for
+  std::string basis;    ///< what the number rests on: "modelled: H200, 790 TFLOP/s bf16"
+  std::optional<PredictedMemory> memory = {};
+};
+
 /// A replacement or wrap that, once everything is applied, is told where it sits.
 /// `instance` is the name the added parameters and buffers are stored under.
 class Bindable {
  public:
   virtual ~Bindable() = default;
-  virtual void bind(model::Module& module, const std::string& instance) = 0;
-};
-
-/// How much faster a converter expects a module that it replaces or wraps to be.
-struct Prediction {
-  double speedup = 1;   ///< time of the stock module's forward and backward over the new one's
-  int64_t tokens = 0;   ///< in the call that it was computed for
-  std::string basis;    ///< what the number rests on: "modelled: H200, 790 TFLOP/s bf16"
+  /// `prediction`: what its converter expects of it; null: nothing was said.
+  virtual void bind(model::Module& module, const std::string& instance, const Prediction* prediction) = 0;
 };
 
 /// One recorded change of one module by one instance.

@@ -181,12 +181,12 @@ void Recorder::predict(size_t module, Prediction prediction) {
     if (record.instance == instance_index_ && record.module == module &&
         (record.kind == Record::Kind::kReplace || record.kind == Record::Kind::kWrap)) {
       if (record.prediction)
-        throw usage_error("the speed of '" + model_[module].fqn + "' is predicted twice", where_of(instance_, model_[module]),
+        throw usage_error("'" + model_[module].fqn + "' is predicted twice", where_of(instance_, model_[module]),
                           "predict once, for all that the converter does to the module");
       if (!changed) changed = &record;
     }
   if (!changed)
-    throw usage_error("the speed of '" + model_[module].fqn + "' is predicted, but the converter neither replaces nor wraps it",
+    throw usage_error("'" + model_[module].fqn + "' is predicted, but the converter neither replaces nor wraps it",
                       where_of(instance_, model_[module]), "record the replacement or wrap first");
   changed->prediction = std::move(prediction);
 }

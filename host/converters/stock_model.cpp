@@ -1,6 +1,16 @@
 #include "converters/stock_model.h"
 
 namespace titan::converters {
+namespace {
+
+/// How many modules have a parameter, and as what.
+struct Sharing {
+  int64_t owners = 0;
+  std::string first_name;
+  bool multiplies = false;
+};
+
+}  // namespace
 
 StockModel::StockModel(model::Module& root) {
   model::visit_modules(root, [&](model::Module& module) {
@@ -23,14 +33,23 @@ StockModel::StockModel(model::Module& root) {
     index_[stock.fqn] = modules_.size();
     modules_.push_back(std::move(stock));
   });
+  std::map<const model::Parameter*, Sharing> sharing;
+  for (size_t i = 0; i < modules_.size(); ++i)
+    for (const auto& [name, parameter] : modules_[i].module->parameters()) {
+      Sharing& shared = sharing[parameter.get()];
+      if (shared.owners++ == 0) shared.first_name = name_of(i, name);
+      shared.multiplies |= parameter->tensor.dim() >= 2 && modules_[i].kind != "embedding";
+    }
   for (size_t i = 0; i < modules_.size(); ++i) {
     for (const auto& [name, parameter] : modules_[i].module->parameters()) {
+      const Sharing& shared = sharing.at(parameter.get());
       // Listed under its own module and, by path, under every module above.
       std::string relative = name;
       for (int64_t at = static_cast<int64_t>(i);;) {
         modules_[at].parameters.push_back({relative, parameter->tensor.sizes().vec(),
                                            parameter->tensor.scalar_type(),
-                                           !parameter->tensor.requires_grad()});
+                                           !parameter->tensor.requires_grad(), shared.first_name,
+                                           shared.owners > 1, shared.multiplies});
         const int64_t parent = modules_[at].parent;
         if (parent < 0) break;
         const std::string& above = modules_[parent].fqn;

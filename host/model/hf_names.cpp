@@ -18,11 +18,13 @@ constexpr std::array<NamePair, 3> kTopNames = {{
 }};
 
 /// After "layers.N." and "model.layers.N.".
-constexpr std::array<NamePair, 9> kLayerNames = {{
+constexpr std::array<NamePair, 11> kLayerNames = {{
     {"attention.wq.weight", "self_attn.q_proj.weight"},
     {"attention.wk.weight", "self_attn.k_proj.weight"},
     {"attention.wv.weight", "self_attn.v_proj.weight"},
     {"attention.wo.weight", "self_attn.o_proj.weight"},
+    {"attention.q_norm.weight", "self_attn.q_norm.weight"},
+    {"attention.k_norm.weight", "self_attn.k_norm.weight"},
     {"feed_forward.w1.weight", "mlp.gate_proj.weight"},
     {"feed_forward.w2.weight", "mlp.down_proj.weight"},
     {"feed_forward.w3.weight", "mlp.up_proj.weight"},
@@ -70,13 +72,17 @@ std::optional<std::string> translate(std::string_view name, std::string_view Nam
   return std::string(to_prefix) + std::to_string(layer->layer) + "." + std::string(*rest);
 }
 
+bool is_qk_norm(std::string_view name) {
+  return name.ends_with(".q_norm.weight") || name.ends_with(".k_norm.weight");
+}
+
 at::Tensor regroup(const at::Tensor& weight, int64_t heads, bool to_hf) {
-  if (weight.dim() != 2 || heads <= 0 || weight.size(0) % (2 * heads) != 0)
+  if (weight.dim() < 1 || weight.dim() > 2 || heads <= 0 || weight.size(0) % (2 * heads) != 0)
     throw data_error("a weight of " + std::to_string(weight.dim()) + " dimensions and " +
                          std::to_string(weight.dim() > 0 ? weight.size(0) : 0) +
                          " rows cannot be cut into " + std::to_string(heads) + " heads of pairs",
-                     "rotary rows of wq / wk", "check that the checkpoint fits model.flavor");
-  const int64_t half = weight.size(0) / heads / 2, in = weight.size(1);
+                     "rotary rows of wq, wk and their norms", "check that the checkpoint fits model.flavor");
+  const int64_t half = weight.size(0) / heads / 2, in = weight.dim() == 2 ? weight.size(1) : 1;
   const at::Tensor grouped = to_hf ? weight.reshape({heads, half, 2, in})
                                    : weight.reshape({heads, 2, half, in});
   return grouped.transpose(1, 2).reshape(weight.sizes());
@@ -93,11 +99,13 @@ at::Tensor rope_rows_to_native(const at::Tensor& weight, int64_t heads) {
 }
 
 std::optional<std::string> LlamaHfNaming::to_hf(std::string_view native) const {
+  if (!args_.qk_norm && is_qk_norm(native)) return std::nullopt;
   return translate(native, &NamePair::first, &NamePair::second, kNativeLayers, kHfLayers,
                    args_.n_layers);
 }
 
 std::optional<std::string> LlamaHfNaming::to_native(std::string_view hf) const {
+  if (!args_.qk_norm && is_qk_norm(hf)) return std::nullopt;
   return translate(hf, &NamePair::second, &NamePair::first, kHfLayers, kNativeLayers,
                    args_.n_layers);
 }
@@ -111,6 +119,7 @@ int64_t LlamaHfNaming::permuted_heads(std::string_view native) const {
   if (!layer) return 0;
   if (layer->rest == "attention.wq.weight") return args_.n_heads;
   if (layer->rest == "attention.wk.weight") return args_.kv_heads();
+  if (is_qk_norm(layer->rest)) return 1;  // one weight for all heads
   return 0;
 }
 

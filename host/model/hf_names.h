@@ -1,4 +1,4 @@
-/// Llama weights under Hugging Face names, and back: names, and the row order of wq and wk.
+/// Weights of the Llama kind under Hugging Face names, and back: names, and the order of rotary rows.
 #pragma once
 
 #include <ATen/core/TensorBody.h>
@@ -33,6 +33,7 @@ class HfNaming {
   virtual at::Tensor value_to_native(std::string_view native, const at::Tensor& value) const = 0;
 };
 
+/// Llama and Qwen3: the same names, where Qwen3 has norms of q and k besides.
 class LlamaHfNaming : public HfNaming {
  public:
   explicit LlamaHfNaming(const ModelArgs& args) : args_(args) {}
@@ -44,14 +45,14 @@ class LlamaHfNaming : public HfNaming {
   at::Tensor value_to_native(std::string_view native, const at::Tensor& value) const override;
 
  private:
-  /// Heads whose rows are in another order there (wq, wk), else 0.
+  /// Heads whose rows are in another order there (wq, wk and their norms), else 0.
   int64_t permuted_heads(std::string_view native) const;
 
   ModelArgs args_;
 };
 
 /// HF turns the pairs (i, i + head_dim / 2), the native model (2i, 2i + 1): rows of each head of a
-/// [heads * head_dim, in] weight go from 0 1 2 3 .. to 0 2 4 .. 1 3 5 .., and back.
+/// [heads * head_dim, in] or [heads * head_dim] weight go from 0 1 2 3 .. to 0 2 4 .. 1 3 5 .., and back.
 at::Tensor rope_rows_to_hf(const at::Tensor& weight, int64_t heads);
 at::Tensor rope_rows_to_native(const at::Tensor& weight, int64_t heads);
 

@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include "model/allocation_meter.h"
 #include "model/kinds.h"
 
 namespace titan::model {
@@ -27,6 +28,7 @@ at::Tensor MixedPrecision::cast(const Parameter& parameter) {
     // With gradients on even if this call has none: the first forward of a recomputed block makes
     // the copy that its second forward differentiates.
     const at::AutoGradMode with_gradients(true);
+    const PurposeScope purpose(Purpose::kComputeCopy);
     copy = {master.to(type_), parameter.version, changes};
   }
   return copy.tensor;

@@ -80,8 +80,9 @@ at::Tensor Module::operator()(const CallContext& context, Inputs inputs) {
     wraps_[i]->before(*this, context, inputs);
     passed_on[i] = inputs;
   }
-  at::Tensor output =
-      replacement_ ? replacement_->forward(*this, context, inputs) : forward(context, inputs);
+  at::Tensor output;
+  if (replacement_) output = replacement_->forward(*this, context, inputs);
+  if (!output.defined()) output = forward(context, inputs);
   for (size_t i = 0; i < wraps_.size(); ++i)
     output = wraps_[i]->after(*this, context, passed_on[i], std::move(output));
   if (!observers_.empty()) {

@@ -79,7 +79,7 @@ enum class Recompute {
 
 class Module;
 
-/// Takes the place of a module's own forward. It owns nothing of the module: parameters stay.
+/// Takes the place of a module's own forward, or leaves it to it by giving an undefined tensor.
 class Replacement {
  public:
   virtual ~Replacement() = default;

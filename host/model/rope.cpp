@@ -7,13 +7,9 @@
 
 namespace titan::model {
 
-at::Tensor rope_table(int64_t seq_len, int64_t head_dim, double theta, const RopeScaling& scaling) {
-  // Every step in float32, as the reference does it: angles grow with the position, so frequencies
-  // rounded elsewhere would turn late positions differently.
-  const at::Tensor exponents =
-      at::arange(0, head_dim, 2, at::kFloat) / static_cast<double>(head_dim);
-  at::Tensor frequencies = at::reciprocal(at::pow(theta, exponents));
+namespace {
 
+at::Tensor llama3_scaled(const at::Tensor& frequencies, const RopeScaling& scaling) {
   const double original = static_cast<double>(scaling.original_max_position_embeddings);
   const at::Tensor wavelength = at::reciprocal(frequencies) * (2.0 * std::numbers::pi);
   const at::Tensor blend = (at::reciprocal(wavelength) * original - scaling.low_freq_factor) /
@@ -22,8 +18,22 @@ at::Tensor rope_table(int64_t seq_len, int64_t head_dim, double theta, const Rop
   const at::Tensor between = (1.0 - blend) * slowed + blend * frequencies;
   const at::Tensor is_long = wavelength > original / scaling.low_freq_factor;
   const at::Tensor is_short = wavelength < original / scaling.high_freq_factor;
-  frequencies = at::where(is_long, slowed, at::where(is_short, frequencies, between));
+  return at::where(is_long, slowed, at::where(is_short, frequencies, between));
+}
 
+}  // namespace
+
+at::Tensor rope_table(int64_t seq_len, int64_t head_dim, double theta, const RopeScaling& scaling) {
+  // Every step in float32, as the reference does it: angles grow with the position, so frequencies
+  // rounded elsewhere would turn late positions differently.
+  const at::Tensor exponents =
+      at::arange(0, head_dim, 2, at::kFloat) / static_cast<double>(head_dim);
+  at::Tensor frequencies = at::reciprocal(at::pow(theta, exponents));
+  switch (scaling.kind) {
+    case RopeScaling::Kind::kNone: break;
+    case RopeScaling::Kind::kLinear: frequencies = frequencies / scaling.factor; break;
+    case RopeScaling::Kind::kLlama3: frequencies = llama3_scaled(frequencies, scaling); break;
+  }
   const at::Tensor angles = at::outer(at::arange(seq_len, at::kFloat), frequencies);
   return at::stack({angles.cos(), angles.sin()}, -1);
 }

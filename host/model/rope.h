@@ -1,4 +1,4 @@
-/// Rotary position embedding on interleaved pairs, with the frequency scaling of Llama 3.1.
+/// Rotary position embedding on interleaved pairs, with scaled frequencies for long contexts.
 #pragma once
 
 #include <ATen/core/TensorBody.h>
@@ -7,13 +7,17 @@
 
 namespace titan::model {
 
-/// Frequencies whose wavelength exceeds original / low are divided by `factor`, those below
-/// original / high are kept, those between are blended. `factor` 1 is plain RoPE.
+/// kLlama3, the scaling of Llama 3.1: frequencies whose wavelength exceeds original / low are divided
+/// by `factor`, those below original / high are kept, those between are blended. kLinear (position
+/// interpolation, arXiv:2306.15595): all are divided by `factor`. kNone, or `factor` 1: plain RoPE.
 struct RopeScaling {
+  enum class Kind { kNone, kLinear, kLlama3 };
+  Kind kind = Kind::kLlama3;
   double factor = 8.0;
   double low_freq_factor = 1.0;
   double high_freq_factor = 4.0;
   int64_t original_max_position_embeddings = 8192;
+  bool operator==(const RopeScaling&) const = default;
 };
 
 /// Cosine and sine of each position and frequency: float32 [seq_len, head_dim / 2, 2] on the CPU.

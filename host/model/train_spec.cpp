@@ -59,10 +59,13 @@ std::vector<std::string> TrainSpecRegistry::names() const {
   return result;
 }
 
-TrainSpec llama3_train_spec() {
+namespace {
+
+TrainSpec transformer_spec(std::string name, std::vector<Flavor> flavors, HfFamily hf) {
   TrainSpec spec;
-  spec.name = "llama3";
-  spec.flavors = llama3_flavors();
+  spec.name = std::move(name);
+  spec.flavors = std::move(flavors);
+  spec.hf = std::move(hf);
   spec.build = [](const ModelArgs& args, c10::ScalarType dtype) -> std::unique_ptr<Module> {
     return std::make_unique<Transformer>(args, dtype);
   };
@@ -70,6 +73,22 @@ TrainSpec llama3_train_spec() {
     return std::make_unique<LlamaHfNaming>(args);
   };
   return spec;
+}
+
+}  // namespace
+
+TrainSpec llama3_train_spec() {
+  return transformer_spec("llama3", llama3_flavors(),
+                          {.model_type = "llama", .architecture = "LlamaForCausalLM"});
+}
+
+TrainSpec qwen3_train_spec() {
+  return transformer_spec("qwen3", qwen3_flavors(),
+                          {.model_type = "qwen3",
+                           .architecture = "Qwen3ForCausalLM",
+                           .qk_norm = true,
+                           .default_head_dim = 128,
+                           .default_max_positions = 32768});
 }
 
 }  // namespace titan::model

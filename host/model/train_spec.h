@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,16 @@
 
 namespace titan::model {
 
+/// What the config.json of a Hugging Face folder says about every model of the family.
+struct HfFamily {
+  std::string model_type;    ///< "llama"
+  std::string architecture;  ///< "LlamaForCausalLM"
+  bool qk_norm = false;
+  /// Where config.json says nothing. 0: hidden_size / num_attention_heads.
+  int64_t default_head_dim = 0;
+  int64_t default_max_positions = 2048;
+};
+
 /// Everything that the trainer needs to know about one model family.
 struct TrainSpec {
   std::string name;  ///< model.name in the config
@@ -23,7 +34,9 @@ struct TrainSpec {
   std::function<std::unique_ptr<Module>(const ModelArgs&, c10::ScalarType)> build;
   /// Names of converters that apply when the config has no model.converters.
   std::vector<std::string> default_converters;
-  /// How its weights are called in Hugging Face files; empty if there is no such form.
+  /// Its Hugging Face form; nothing, and an empty function, if there is no such form.
+  std::optional<HfFamily> hf = std::nullopt;
+  /// How its weights are called in Hugging Face files.
   std::function<std::unique_ptr<HfNaming>(const ModelArgs&)> hf_naming;
 
   /// Arguments of that flavor; a usage error with the nearest names if there is none.
@@ -47,5 +60,8 @@ class TrainSpecRegistry {
 
 /// "llama3": the flavors of llama3_flavors() as a Transformer.
 TrainSpec llama3_train_spec();
+
+/// "qwen3": the flavors of qwen3_flavors() as a Transformer.
+TrainSpec qwen3_train_spec();
 
 }  // namespace titan::model

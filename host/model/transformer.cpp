@@ -19,9 +19,12 @@ Transformer::Transformer(const ModelArgs& args, at::ScalarType dtype)
   set_attribute("n_layers", static_cast<double>(args.n_layers));
   set_attribute("vocab_size", static_cast<double>(args.vocab_size));
   set_attribute("max_seq_len", static_cast<double>(args.max_seq_len));
+  // A tied table begins as other matrices do (Qwen3's initializer_range): with rows of N(0, 1), or
+  // those of a head of its own, every token would begin by predicting itself.
+  const double spread = args.enable_weight_tying ? 0.02 : 1.0;
   tok_embeddings_ = &add_child("tok_embeddings",
                                std::make_unique<Embedding>(args.vocab_size, args.dim, dtype,
-                                                           InitRule::normal(0.0, 1.0)));
+                                                           InitRule::normal(0.0, spread)));
   for (int64_t i = 0; i < args.n_layers; ++i)
     layers_.push_back(
         &add_child("layers." + std::to_string(i), std::make_unique<Block>(args, i, dtype)));
@@ -30,6 +33,8 @@ Transformer::Transformer(const ModelArgs& args, at::ScalarType dtype)
   output_ = &add_child(
       "output", std::make_unique<Linear>(args.dim, args.vocab_size, dtype,
                                          InitRule::trunc_normal(0.0, std, -3.0 * std, 3.0 * std)));
+  if (args.enable_weight_tying)
+    (*output_)->parameters().front().parameter = (*tok_embeddings_)->parameters().front().parameter;
   assign_names("");
 }
 

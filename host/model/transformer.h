@@ -1,4 +1,4 @@
-/// The Llama 3 decoder: token ids to logits.
+/// The decoder of Llama 3, and of families that differ from it by arguments: token ids to logits.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,8 @@
 namespace titan::model {
 
 /// Module names: tok_embeddings, layers.N.{attention.{wq,wk,wv,wo}, feed_forward.{w1,w2,w3},
-/// attention_norm, ffn_norm}, norm, output. All are on the meta device until materialize().
+/// attention_norm, ffn_norm}, norm, output; with qk_norm also layers.N.attention.{q_norm,k_norm}. A
+/// tied output.weight is the parameter tok_embeddings.weight, under which name it is stored. All are on the meta device until materialize().
 class Transformer : public Module {
  public:
   /// Checks `args` and gives every module its name.

@@ -7,6 +7,7 @@
 #include <climits>
 #include <clocale>
 #include <cstring>
+#include <fstream>
 #include <vector>
 
 #if defined(__x86_64__)
@@ -52,6 +53,17 @@ std::string FloatModes::difference(const FloatModes& now) const {
   return *this == now ? "" : "the floating-point environment";
 }
 
+mode_t file_mode_mask() {
+  // umask() can only be read by setting it, which another thread would see; the kernel also writes it down.
+  if (std::ifstream status("/proc/self/status"); status) {
+    for (std::string line; std::getline(status, line);)
+      if (line.starts_with("Umask:")) return static_cast<mode_t>(std::stoul(line.substr(6), nullptr, 8));
+  }
+  const mode_t mask = umask(0);
+  umask(mask);
+  return mask;
+}
+
 SignalsAndFiles::Place SignalsAndFiles::place_of(int descriptor) {
   struct stat found {};
   if (fstat(descriptor, &found) != 0) return {false, 0, 0};
@@ -62,8 +74,7 @@ SignalsAndFiles::SignalsAndFiles() {
   std::memset(actions_, 0, sizeof actions_);
   for (int number = 1; number < 64; ++number) sigaction(number, nullptr, &actions_[number]);
   pthread_sigmask(SIG_SETMASK, nullptr, &blocked_);
-  umask_ = umask(0);
-  umask(umask_);
+  umask_ = file_mode_mask();
   for (int descriptor = 0; descriptor < 3; ++descriptor) standard_[descriptor] = place_of(descriptor);
 }
 
@@ -84,7 +95,10 @@ std::string SignalsAndFiles::restore() const {
       add("the signals that are held back");
       break;
     }
-  if (const mode_t now = umask(umask_); now != umask_) add("the umask");
+  if (file_mode_mask() != umask_) {
+    umask(umask_);
+    add("the umask");
+  }
   const char* names[] = {"standard input", "standard output", "standard error"};
   for (int descriptor = 0; descriptor < 3; ++descriptor) {
     const Place before = standard_[descriptor], now = place_of(descriptor);

@@ -24,6 +24,9 @@ class FloatModes {
   int rounding_ = 0;   ///< of <cfenv>, for machines without the two above
 };
 
+/// The process's umask, read without changing it for a moment (on Linux 4.7 or later). Any thread.
+mode_t file_mode_mask();
+
 /// What a signal does, which are held back, the mask of new files' modes, and standard input and outputs.
 class SignalsAndFiles {
  public:

@@ -2,6 +2,7 @@
 #include "plugins/report.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/printable.h"
@@ -13,14 +14,21 @@
 namespace titan::plugins {
 namespace {
 
+/// A bound, which the note has as a floating-point number, as the option's type writes it; empty:
+/// none.
+std::string bound_text(const config::OptionSchema& option, const std::optional<double>& bound) {
+  if (!bound) return "";
+  return option.type == config::OptionType::kInt ? std::to_string(static_cast<int64_t>(*bound))
+                                                 : ReportJson(*bound).dump();
+}
+
 void append_options(const config::ConverterSchema& converter, std::string& text) {
   if (converter.options.empty()) return;
   Table table;
   for (const config::OptionSchema& option : converter.options) {
     std::string range;
     if (option.min || option.max)
-      range = (option.min ? ReportJson(*option.min).dump() : "") + " .. " +
-              (option.max ? ReportJson(*option.max).dump() : "");
+      range = bound_text(option, option.min) + " .. " + bound_text(option, option.max);
     for (const std::string& value : option.values) range += (range.empty() ? "" : " | ") + value;
     table.add_row(
         {"      " + option.name, type_text(option),

@@ -23,8 +23,10 @@ converters::DeviceFacts cpu_facts() {
   return facts;
 }
 
-/// Of the first CUDA device, or of the CPU if there is none; without the version of cuBLASLt.
-converters::DeviceFacts device_facts() {
+}  // namespace
+
+/// cuBLASLt is no part of the driver: resolve_device() looks for it.
+converters::DeviceFacts detect_device() {
   const CudaDriver driver = cuda_driver();
   if (driver.devices.empty()) return cpu_facts();
   const CudaDevice& device = driver.devices.front();
@@ -38,17 +40,9 @@ converters::DeviceFacts device_facts() {
   return facts;
 }
 
-}  // namespace
-
-converters::DeviceFacts detect_device() {
-  converters::DeviceFacts facts = device_facts();
-  if (facts.cuda) facts.cublaslt_version = cublaslt_version();
-  return facts;
-}
-
 Device resolve_device(const std::string& wanted) {
   if (wanted == "cpu") return {at::kCPU, cpu_facts()};
-  converters::DeviceFacts facts = device_facts();
+  converters::DeviceFacts facts = detect_device();
   if (!facts.cuda) {
     if (wanted == "cuda")
       throw environment_error("training.device is cuda, but no CUDA device was found", "training.device",
@@ -62,8 +56,10 @@ Device resolve_device(const std::string& wanted) {
                               "install the full torch package (./dev build --cuda), or set training.device: cpu");
     return {at::kCPU, cpu_facts()};
   }
-  at::globalContext().lazyInitDevice(at::kCUDA);
+  // Only now: torch's own cuBLASLt, which a wheel keeps where nothing else finds it, is mapped by then. Opened before, a
+  // copy from the search path would also take its place.
   facts.cublaslt_version = cublaslt_version();
+  at::globalContext().lazyInitDevice(at::kCUDA);
   return {at::Device(at::kCUDA, 0), std::move(facts)};
 }
 

@@ -89,6 +89,7 @@ std::vector<std::string> differences(const checkpoint::Manifest& then, const Run
   std::set<std::string> keys;
   for (const auto* settings : {&then.settings, &now.settings})
     for (const auto& [key, value] : *settings) keys.insert(key);
+  keys.erase("model.hf_assets_path");  // a place; what was read there is among the others
   for (const std::string& key : keys) {
     const auto before = then.settings.find(key), after = now.settings.find(key);
     // The options of a converter that came or went are covered above; a key that one of the two

@@ -16,6 +16,7 @@
 #include "optim/clip.h"
 #include "train/activation_checkpoint.h"
 #include "train/batch_tensors.h"
+#include "train/hf_sizes.h"
 #include "train/model_args.h"
 #include "train/precision.h"
 #include "train/random_state.h"
@@ -123,6 +124,7 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
   if (config.checkpoint.adapter_only) require_added(*model_);
   summary_ = {"precision: " + describe_precision(config.training),
               "activation checkpointing: " + apply_activation_checkpoint(*model_, config.activation_checkpoint)};
+  if (options_.dry_run) return;
   model::materialize(*model_, options_.device.device, static_cast<uint64_t>(config.training.seed));
   seed_generators(options_.device.device, config.training.seed);
   optimizer_ = std::make_unique<optim::Optimizer>(optim::trainable_tensors(*model_), adam_options(config.optimizer));
@@ -171,6 +173,7 @@ ResumeReport Trainer::load_initial_weights(const model::TrainSpec& spec,
     return fresh;
   }
   const std::optional<checkpoint::Manifest> manifest = checkpoint::verify_weights(path);
+  check_hf_sizes(path, spec, args, options_.config.model.args);
   checkpoint::HfNameMap names;
   std::shared_ptr<model::HfNaming> naming;
   if (spec.hf_naming) {

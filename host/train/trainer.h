@@ -40,6 +40,7 @@ struct TrainerOptions {
   /// The plugin that each converter comes from, by the converter's name; for checkpoints.
   std::map<std::string, checkpoint::ConverterRecord> plugins = {};
   std::optional<checkpoint::StepFolder> resume = {};  ///< goes before checkpoint.initial_load_path
+  bool dry_run = false;  ///< stops before weights get memory: look at the model, do not step
 };
 
 /// Numbers of one optimizer step, as torchtitan defines them.

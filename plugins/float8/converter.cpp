@@ -4,6 +4,7 @@
 #include <string>
 #include <titan/titan_sdk.hpp>
 
+#include "auto_filter.h"
 #include "capability.h"
 #include "forecast.h"
 #include "linear.h"
@@ -31,7 +32,7 @@ std::shared_ptr<Backend> choose_backend(const titan::sdk::Create& create, const 
 class Float8 {
  public:
   explicit Float8(const titan::sdk::Create& create)
-      : instance_(create.instance()), options_(read_options(create)), forecast_(create, options_.recipe, options_.emulate) {
+      : instance_(create.instance()), options_(read_options(create)), forecast_(create, options_.plan, options_.emulate) {
     linear_ = std::make_shared<const LinearOptions>(
         LinearOptions{choose_backend(create, options_), options_.plan, options_.delayed, options_.metrics_freq,
                       options_.float32_grad_weight});

@@ -87,8 +87,10 @@ class EmulateBackend final : public Backend {
 
   Backward backward(const BackwardCall& call) override {
     Backward result;
-    const Matrix &x = call.kept.at(kX), &w = call.kept.at(kW), &grad_y = call.grad_y;
+    const Matrix& grad_y = call.grad_y;
     if (call.needs_bias) result.bias = sum_of_rows(grad_y);
+    if (!call.needs_x && !call.needs_w) return result;
+    const Matrix &x = call.kept.at(kX), &w = call.kept.at(kW);
     std::optional<Matrix> grad_w;
     if (of_whole_tensors()) {
       const auto* scales = static_cast<const float*>(call.kept.at(kScales).const_data_ptr());

@@ -1,5 +1,7 @@
 #include "options.h"
 
+#include "auto_filter.h"
+
 #include <titan/cpp/error.hpp>
 
 namespace float8 {
@@ -62,8 +64,6 @@ DelayedOptions read_delayed(const Create& create) {
   return options;
 }
 
-bool is_rowwise(Recipe recipe) { return recipe == Recipe::kRowwise || recipe == Recipe::kRowwiseWithGwHp; }
-
 }  // namespace
 
 Options read_options(const Create& create) {
@@ -80,6 +80,14 @@ Options read_options(const Create& create) {
   if (options.float32_grad_weight && !titan::sdk::host_has(&titan_host::call_grad_accumulator))
     throw Error(TITAN_UNSUPPORTED, "grad_weight_fp32 needs a titan with API level 2, and this one has " + std::to_string(titan::sdk::host().api_level),
                 "use a newer titan, or set grad_weight_fp32 to false");
+  // A sum of gradients has the type that the weight is stored in: in a narrower one nothing would be left of float32.
+  const titan_dl_dtype stored = create.parameter_dtype();
+  const bool narrower = stored.bits != 0 && (stored.code != TITAN_DTYPE_FLOAT || stored.bits != 32);
+  if (options.float32_grad_weight && narrower)
+    without_effect("grad_weight_fp32 needs parameters that are stored in float32, as the sums of their gradients are; these are stored in " +
+                       std::to_string(stored.bits) + " bits",
+                   "set training.dtype to float32 (with training.mixed_precision_param: bfloat16 layers compute in bfloat16 all the same), "
+                   "or grad_weight_fp32 to false");
   options.fast_accumulation = read_fast_accumulation(create, options);
 
   const DelayedOptions given = read_delayed(create), standard;
@@ -88,19 +96,10 @@ Options read_options(const Create& create) {
   else if (given.history_length != standard.history_length || given.margin != standard.margin || given.algorithm != standard.algorithm)
     without_effect("amax_history_len, margin and amax_compute_algo belong to recipe delayed; recipe " + recipe + " has no history",
                    "take them out, or set recipe to delayed");
-  const bool has_filter = options.recipe == Recipe::kTensorwise || options.recipe == Recipe::kDelayed || options.recipe == Recipe::kRowwise;
-  if (options.auto_filter_small_kn && !has_filter)
+  if (options.auto_filter_small_kn && !has_auto_filter(options.recipe))
     without_effect("auto_filter_small_kn knows no thresholds for recipe " + recipe,
                    "name the layers that stay in exclude");
   return options;
-}
-
-std::string auto_filter(Recipe recipe, int64_t in_features, int64_t out_features) {
-  const bool small = is_rowwise(recipe) ? out_features <= 2048 || in_features <= 1024 || (out_features <= 4096 && in_features <= 2048)
-                                        : in_features <= 4096 && out_features <= 1024;
-  if (!small) return {};
-  return "[" + std::to_string(out_features) + ", " + std::to_string(in_features) +
-         "] is too small to be faster in float8 (auto_filter_small_kn)";
 }
 
 }  // namespace float8

@@ -26,8 +26,4 @@ struct Options {
 /// Throws TITAN_INVALID_ARGUMENT naming the options that contradict each other, or the device.
 Options read_options(const titan::sdk::Create& create);
 
-/// Why torchao's automatic filter leaves a layer in high precision, from measurements on H100: smaller
-/// layers lose more in quantising than they win in the product. Empty: it is converted. in [K], out [N].
-std::string auto_filter(Recipe recipe, int64_t in_features, int64_t out_features);
-
 }  // namespace float8

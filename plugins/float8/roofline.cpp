@@ -3,17 +3,19 @@
 namespace float8 {
 namespace {
 
-constexpr double kBf16Rate = 790e12;      // operations a second that large bfloat16 products reach
-constexpr double kMemoryRate = 4.4e12;    // bytes a second that a cast reaches
-constexpr double kLaunchSeconds = 2e-6;   // before a kernel of a cast does something
-constexpr double kFp8 = 1.9, kBlocks = 1.55;  // over bfloat16; blocks add up partial sums in float32
+constexpr double kBf16Rate = 790e12;     // operations a second that large bfloat16 products reach
+constexpr double kMemoryRate = 4.4e12;   // bytes a second that a cast reaches
+constexpr double kLaunchSeconds = 2e-6;  // before a kernel of a cast does something
+constexpr double kFp8 = 1.9,
+                 kBlocks = 1.55;  // over bfloat16; blocks add up partial sums in float32
 
 /// What a recipe costs. Bytes are read and written for each element of an operand, which comes in
-/// bfloat16 (2) and leaves in one layout (1) or, as another product sums over its other dimension, two.
+/// bfloat16 (2) and leaves in one layout (1) or, as another product sums over its other dimension,
+/// two.
 struct Cost {
-  double product_rate;    ///< over bfloat16
-  int bf16_products;      ///< of the three
-  double x, w, dy;        ///< bytes for each element
+  double product_rate;  ///< over bfloat16
+  int bf16_products;    ///< of the three
+  double x, w, dy;      ///< bytes for each element
   int launches;
 };
 
@@ -28,7 +30,8 @@ Cost cost_of(Recipe recipe) {
     // x and dy along rows only; w along both.
     case Recipe::kRowwiseWithGwHp: return {kFp8, 1, 3, 8, 3, 4};
     // One pass; a float32 scale for each block of each layout.
-    case Recipe::kBlockwise: return {kBlocks, 0, 4 + 8.0 / 128, 4 + 8.0 / (128 * 128), 4 + 8.0 / 128, 3};
+    case Recipe::kBlockwise:
+      return {kBlocks, 0, 4 + 8.0 / 128, 4 + 8.0 / (128 * 128), 4 + 8.0 / 128, 3};
     // One pass; a scale of one byte for each 32.
     case Recipe::kMxfp8: return {kFp8, 0, 4 + 2.0 / 32, 4 + 2.0 / 32, 4 + 2.0 / 32, 3};
   }
@@ -39,7 +42,8 @@ Cost cost_of(Recipe recipe) {
 
 LinearTime predict_linear(Recipe recipe, int64_t tokens, int64_t in, int64_t out) {
   const Cost cost = cost_of(recipe);
-  const auto m = static_cast<double>(tokens), k = static_cast<double>(in), n = static_cast<double>(out);
+  const auto m = static_cast<double>(tokens), k = static_cast<double>(in),
+             n = static_cast<double>(out);
   const double product = 2 * m * k * n / kBf16Rate;
   LinearTime time;
   time.bf16 = 3 * product;

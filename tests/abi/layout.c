@@ -92,12 +92,15 @@ FIELD(titan_layout, parts, 24, 8);
 FIELD(titan_layout, part_count, 32, 8);
 
 #if TITAN_API_VERSION >= 2
-SIZE(titan_prediction, 40);
+SIZE(titan_prediction, 64);
 FIELD(titan_prediction, struct_size, 0, 4);
 FIELD(titan_prediction, flags, 4, 4);
 FIELD(titan_prediction, speedup, 8, 8);
 FIELD(titan_prediction, tokens, 16, 8);
 FIELD(titan_prediction, basis, 24, 16);
+FIELD(titan_prediction, saved_bytes, 40, 8);
+FIELD(titan_prediction, working_bytes, 48, 8);
+FIELD(titan_prediction, cache_bytes, 56, 8);
 #endif
 
 SIZE(titan_tensor_spec, 48);

@@ -65,6 +65,9 @@ TYPE(titan_prediction, flags, uint32_t);
 TYPE(titan_prediction, speedup, double);
 TYPE(titan_prediction, tokens, int64_t);
 TYPE(titan_prediction, basis, titan_string);
+TYPE(titan_prediction, saved_bytes, int64_t);
+TYPE(titan_prediction, working_bytes, int64_t);
+TYPE(titan_prediction, cache_bytes, int64_t);
 
 TYPE(titan_tensor_spec, struct_size, uint32_t);
 TYPE(titan_tensor_spec, flags, uint32_t);

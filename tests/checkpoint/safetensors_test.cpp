@@ -158,6 +158,29 @@ TEST(SafetensorsTest, ReplacesAFileOnlyWhenTheNewOneIsComplete) {
   EXPECT_EQ(entries_in(folder.path()), 1u);
 }
 
+TEST(SafetensorsTest, SourcesAreAskedOneAfterTheOther) {
+  ScratchFolder folder;
+  std::vector<std::string> asked;
+  const auto source = [&](const std::string& name, at::ScalarType type, int64_t size) {
+    return TensorSource{name, type, {size}, [&asked, name, type, size] {
+                          asked.push_back(name);
+                          return at::ones({size}, type);
+                        }};
+  };
+  const std::vector<TensorSource> sources = {source("b", at::kHalf, 3), source("z", at::kFloat, 2),
+                                             source("a", at::kFloat, 5)};
+  write_safetensors(folder / "t", sources, {});
+  EXPECT_EQ(asked, (std::vector<std::string>{"a", "z", "b"})) << "in the order of the file";
+  write_safetensors(folder / "u", {{"a", at::ones({5})}, {"b", at::ones({3}, at::kHalf)}, {"z", at::ones({2})}});
+  EXPECT_EQ(test::read_file(folder / "t"), test::read_file(folder / "u"));
+  for (const auto& wrong : {TensorSource{"a", at::kFloat, {4}, [] { return at::ones({5}); }},
+                            TensorSource{"a", at::kHalf, {5}, [] { return at::ones({5}); }}})
+    expect_error(ExitStatus::kInternal, {"'a'", "announced"}, [&] {
+      write_safetensors(folder / "v", std::vector<TensorSource>{wrong}, {});
+    });
+  EXPECT_FALSE(std::filesystem::exists(folder / "v"));
+}
+
 TEST(SafetensorsTest, SaysWhenItCannotWrite) {
   ScratchFolder folder;
   const std::map<std::string, at::Tensor> tensors = {{"a", at::ones({4})}};

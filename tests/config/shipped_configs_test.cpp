@@ -24,10 +24,10 @@ std::vector<std::string> shipped_names() {
   return names;
 }
 
-TEST(ShippedConfigs, AreTheFourSizes) {
+TEST(ShippedConfigs, AreTheKnownOnes) {
   EXPECT_EQ(shipped_names(),
             (std::vector<std::string>{"llama3_405b.yaml", "llama3_70b.yaml", "llama3_8b.yaml",
-                                      "llama3_debug.yaml"}));
+                                      "llama3_debug.yaml", "qwen3_8b.yaml", "qwen3_debug.yaml"}));
 }
 
 TEST(ShippedConfigs, HaveAFloat8SectionThatIsNotApplied) {
@@ -79,6 +79,17 @@ TEST(ShippedConfigs, Debug) {
   EXPECT_EQ(config.lr_scheduler.warmup_steps, 2);
   EXPECT_EQ(config.lr_scheduler.decay_ratio, 0.8);
   EXPECT_EQ(config.metrics.log_freq, 1);
+}
+
+TEST(ShippedConfigs, TheFamiliesDifferInNamesOnly) {
+  for (const std::string size : {"8b", "debug"}) {
+    Config qwen3 = load_shipped("qwen3_" + size + ".yaml").values;
+    const Config llama3 = load_shipped("llama3_" + size + ".yaml").values;
+    EXPECT_EQ(qwen3.model.name, "qwen3");
+    qwen3.model.name = llama3.model.name;
+    qwen3.job.description = llama3.job.description;
+    EXPECT_EQ(qwen3, llama3) << size;
+  }
 }
 
 TEST(ShippedConfigs, LargeModels) {

@@ -60,7 +60,7 @@ TEST(Value, EnumsListWhatIsAllowed) {
   expect_load_error("lr_scheduler:\n  decay_type: cosinus\n",
                     "lr_scheduler.decay_type must be one of linear, sqrt, cosine; found 'cosinus'",
                     "/debug.yaml:2:15", "did you mean 'cosine'?");
-  expect_load_error("model: {flavor: 8b}\n", "one of debugmodel, 8B, 70B, 405B", "",
+  expect_load_error("model: {flavor: 8b}\n", "one of debugmodel, 0.6B, 1.7B, 4B, 8B, 14B, 32B, 70B, 405B, from_hf", "",
                     "did you mean '8B'?");
   expect_option_error({"--training.device=tpu"}, "one of auto, cpu, cuda; found 'tpu'",
                       "--training.device=tpu", "");

@@ -1,5 +1,5 @@
-/// A converter that speaks to the host as a plugin does, through the table and the SDK's C++ layer, but
-/// whose code is in the test.
+/// A converter that speaks to the host as a plugin does, through the table and the SDK's C++ layer,
+/// but whose code is in the test.
 #pragma once
 
 #include <ATen/Functions.h>
@@ -72,9 +72,9 @@ class ScriptedLinear final : public sdk::Impl {
 };
 
 /// Converters "one", "two", ... of one plugin, all of them scripted; created, not yet applied.
-inline std::unique_ptr<converters::ModelConvertersContainer> scripted(Script given,
-                                                                      const std::vector<std::string>& names = {"one"},
-                                                                      const converters::RunFacts& run = {}) {
+inline std::unique_ptr<converters::ModelConvertersContainer> scripted(
+    Script given, const std::vector<std::string>& names = {"one"},
+    const converters::RunFacts& run = {}) {
   sdk::host_pointer() = &converters::host_table();
   script() = std::move(given);
   converters::Registry registry;
@@ -83,17 +83,21 @@ inline std::unique_ptr<converters::ModelConvertersContainer> scripted(Script giv
     titan_converter table = sdk::converter<ScriptedConverter>(name);
     table.convert = [](void* instance, titan_model* model) noexcept {
       model_handle() = model;
-      return sdk::guard([&] { static_cast<ScriptedConverter*>(instance)->convert(sdk::Model(model)); });
+      return sdk::guard(
+          [&] { static_cast<ScriptedConverter*>(instance)->convert(sdk::Model(model)); });
     };
     registry.register_model_converter(
-        {name, "test", "scripted.so", {}}, converters::plugin_converter_factory("scripted", "scripted.so", table));
+        {name, "test", "scripted.so", {}},
+        converters::plugin_converter_factory("scripted", "scripted.so", table));
     requests.push_back({name, name, {}, {}, {}, {}});
   }
-  return std::make_unique<converters::ModelConvertersContainer>(registry, requests, converters::DeviceFacts{}, run);
+  return std::make_unique<converters::ModelConvertersContainer>(registry, requests,
+                                                                converters::DeviceFacts{}, run);
 }
 
 /// Expects `status` and a message of the host's with every part in it, a hint included.
-inline void expect_refused(titan_status status, titan_status expected, std::initializer_list<std::string> parts) {
+inline void expect_refused(titan_status status, titan_status expected,
+                           std::initializer_list<std::string> parts) {
   EXPECT_EQ(status, expected);
   const plugins::TakenError said = plugins::take_error(status);
   EXPECT_TRUE(said.by_host);

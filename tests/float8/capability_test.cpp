@@ -1,4 +1,5 @@
 /// The device table: injected facts in, verdict and wording out.
+#include "auto_filter.h"
 #include "capability.h"
 
 #include <gtest/gtest.h>
@@ -107,6 +108,24 @@ TEST(Capability, ScalesOfRows) {
   EXPECT_TRUE(has_vector_scales(device("H100", TITAN_CUDA, 9, 0, 120900)));
   EXPECT_FALSE(has_vector_scales(device("H100", TITAN_CUDA, 9, 0, 120800)));
   EXPECT_FALSE(has_vector_scales(device("B200", TITAN_CUDA, 10, 0, 130100)));
+}
+
+TEST(AutoFilter, TheThresholdsOfTorchao) {
+  const struct {
+    Recipe recipe;
+    int64_t in, out;
+    bool stays;
+  } rows[] = {
+      {Recipe::kTensorwise, 4096, 1024, true}, {Recipe::kTensorwise, 4097, 1024, false}, {Recipe::kTensorwise, 4096, 1025, false},
+      {Recipe::kDelayed, 4096, 1024, true},    {Recipe::kRowwise, 8192, 2048, true},     {Recipe::kRowwise, 8192, 2049, false},
+      {Recipe::kRowwise, 1024, 65536, true},   {Recipe::kRowwise, 1025, 65536, false},   {Recipe::kRowwise, 2048, 4096, true},
+      {Recipe::kRowwise, 2049, 4096, false},   {Recipe::kRowwise, 2048, 4097, false},
+  };
+  for (const auto& row : rows)
+    EXPECT_EQ(!auto_filter(row.recipe, row.in, row.out).empty(), row.stays) << recipe_name(row.recipe) << " " << row.in << " " << row.out;
+  EXPECT_FALSE(has_auto_filter(Recipe::kBlockwise));
+  EXPECT_FALSE(has_auto_filter(Recipe::kRowwiseWithGwHp));
+  EXPECT_EQ(auto_filter(Recipe::kMxfp8, 16, 16), "");
 }
 
 TEST(Capability, RecipesAreFoundByName) {

@@ -288,6 +288,18 @@ TEST_F(CudaBackendTest, InFeaturesThatArePadded) {
   }
 }
 
+/// A weight is remembered as it was padded.
+TEST_F(CudaBackendTest, APaddedWeightIsRemembered) {
+  use(Recipe::kTensorwise);
+  const auto memory = backend->make_memory();
+  ForwardCall call{random_matrix(32, 40, ScalarType::Float, 1), random_matrix(64, 40, ScalarType::Float, 1)};
+  call.memory = memory.get();
+  const Matrix first = backend->forward(call).y;
+  Matrix w = call.w;
+  std::fill_n(static_cast<float*>(w.mutable_data_ptr()), w.numel(), NAN);
+  EXPECT_EQ(values_of(backend->forward(call).y), values_of(first));
+}
+
 TEST_F(CudaBackendTest, TensorsThatBeginAnywhere) {
   use(Recipe::kTensorwise);
   const Matrix whole = random_matrix(1, 17 * 32 + 1, ScalarType::BFloat16, 1);

@@ -184,5 +184,30 @@ TEST(Delayed, AWeightIsCastWithOneScaleInAllMicroBatches) {
   }
 }
 
+/// Its version stays while its scale moves: what is remembered must not differ from what a resumed run casts.
+TEST(Delayed, AFrozenWeightFollowsItsScale) {
+  const GoldenFile file("float8/delayed.safetensors");
+  const Matrix x = make_matrix(file["in/0/x"]), w = make_matrix(file["in/0/w"]);
+  DelayedOptions options;
+  options.history_length = 2;
+  options.margin = 12;
+  for (const auto& [name, backend] : backends(plan_of(Recipe::kDelayed))) {
+    const auto memory = backend->make_memory();
+    ForwardCall call{x, w};
+    call.memory = memory.get();
+    call.stored = {one(0), one(0), one(0)};
+    const Forward first = backend->forward(call);
+    const float empty[2] = {};
+    Matrix history = make_matrix(empty, 1, 2, ScalarType::Float);
+    backend->stage({{history, *first.amax_w}}, nullptr);
+    Matrix scale = *call.stored.w;
+    backend->update({{history, scale, Format::kE4M3}}, options, nullptr);
+    const Matrix later = backend->forward(call).y;
+    call.memory = nullptr;
+    EXPECT_EQ(values_of(later), values_of(backend->forward(call).y)) << name;
+    EXPECT_NE(values_of(later), values_of(first.y)) << name;
+  }
+}
+
 }  // namespace
 }  // namespace float8::test

@@ -97,6 +97,18 @@ TEST(EmulateBackend, BiasAndItsGradient) {
   EXPECT_GT(compared, 0);
 }
 
+/// x and w take no gradient, so nothing was kept.
+TEST(EmulateBackend, ABiasAlone) {
+  const float grads[4] = {1, 2, 3, 4};
+  BackwardCall call{make_matrix(grads, 2, 2, ScalarType::Float)};
+  call.needs_bias = true;
+  for (const Recipe recipe : all_recipes()) {
+    const Backward result = make_emulate_backend(plan_of(recipe))->backward(call);
+    EXPECT_EQ(values_of(*result.bias), (std::vector<double>{4, 6})) << recipe_name(recipe);
+    EXPECT_FALSE(result.x || result.w);
+  }
+}
+
 TEST(EmulateBackend, GivesOnlyTheGradientsThatAreWanted) {
   const GoldenFile file("float8/linear_cases.safetensors");
   const std::string base = "tensorwise/f32/s0/";

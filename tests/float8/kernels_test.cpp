@@ -9,12 +9,10 @@
 #include <random>
 #include <titan/cpp/error.hpp>
 
-#include "cpu_cast.h"
 #include "cpu_quantize.h"
-#include "cuda/device_cast.h"
 #include "cuda/tile.h"
+#include "float8/cast_reference.h"
 #include "launch_log.h"
-#include "scale.h"
 #include "support.h"
 
 namespace float8::test {
@@ -26,124 +24,6 @@ using device::divide_up;
 using device::quantise;
 using device::Quantised;
 using device::round_up;
-
-struct Kind {
-  const char* name;
-  Cast cast;
-  int64_t multiple;  ///< of rows and columns
-};
-const Kind kKinds[] = {
-    {"tensor e4m3", {Granularity::kTensor, Format::kE4M3, ScaleRule::kExact}, 16},
-    {"tensor e5m2", {Granularity::kTensor, Format::kE5M2, ScaleRule::kExact}, 16},
-    {"tensor pow2", {Granularity::kTensor, Format::kE4M3, ScaleRule::kPowerOfTwo}, 16},
-    {"vector", {Granularity::kVector, Format::kE4M3, ScaleRule::kPowerOfTwo}, 16},
-    {"vector f32", {Granularity::kVector, Format::kE4M3, ScaleRule::kExact}, 16},
-    {"1x128", {Granularity::k1x128, Format::kE4M3, ScaleRule::kExact}, 16},
-    {"1x128 pow2", {Granularity::k1x128, Format::kE4M3, ScaleRule::kPowerOfTwo}, 16},
-    {"128x128", {Granularity::k128x128, Format::kE4M3, ScaleRule::kExact}, 16},
-    {"1x32", {Granularity::k1x32, Format::kE4M3, ScaleRule::kRoundUpE8M0}, 32},
-};
-
-std::vector<uint8_t> bytes_of(const Matrix& a) {
-  const auto* data = static_cast<const uint8_t*>(a.const_data_ptr());
-  return {data, data + a.numel()};
-}
-std::vector<float> floats_of(const Matrix& a) {
-  const auto* data = static_cast<const float*>(a.const_data_ptr());
-  return {data, data + a.numel()};
-}
-
-std::vector<uint8_t> transposed(const std::vector<uint8_t>& codes, int64_t rows, int64_t columns) {
-  std::vector<uint8_t> result(codes.size());
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < columns; ++j) result[static_cast<size_t>(j * rows + i)] = codes[static_cast<size_t>(i * columns + j)];
-  return result;
-}
-
-/// What undoes scale (line, block) of the CPU's scales, laid out as cuBLASLt wants it. `lines` lines of `length`
-/// elements; `at(line, block)` finds the CPU's scale.
-template <class At>
-std::vector<float> expected_scales(const Cast& cast, int64_t lines, int64_t length, const At& at) {
-  const int64_t block = block_length(cast.granularity), across = block == 0 ? 1 : divide_up(length, block);
-  std::vector<float> out;
-  switch (cast.granularity) {
-    case Granularity::kTensor: return {1.0F / at(0, 0)};
-    case Granularity::kVector:
-      for (int64_t line = 0; line < lines; ++line) out.push_back(1.0F / at(line, 0));
-      return out;
-    case Granularity::k1x128:
-      for (int64_t b = 0; b < across; ++b)
-        for (int64_t line = 0; line < lines; ++line) out.push_back(1.0F / at(line, b));
-      return out;
-    case Granularity::k128x128:
-      out.assign(static_cast<size_t>(divide_up(lines, 128) * round_up(across, 4)), 0.0F);
-      for (int64_t i = 0; i < divide_up(lines, 128); ++i)
-        for (int64_t b = 0; b < across; ++b) out[static_cast<size_t>(i * round_up(across, 4) + b)] = 1.0F / at(i * 128, b);
-      return out;
-    default: return out;
-  }
-}
-
-/// A matrix with rows of very different sizes, zeros, ties and, if asked for, what is not finite.
-Matrix sample(std::mt19937& random, int64_t rows, int64_t columns, ScalarType type, bool poisoned) {
-  std::normal_distribution<float> normal;
-  std::vector<float> values(static_cast<size_t>(rows * columns));
-  for (int64_t i = 0; i < rows; ++i) {
-    const float size = std::ldexp(1.0F, static_cast<int>(random() % 60) - 40);
-    for (int64_t j = 0; j < columns; ++j)
-      values[static_cast<size_t>(i * columns + j)] = random() % 11 == 0 ? 0.0F : random() % 7 == 0 ? size : normal(random) * size;
-  }
-  if (poisoned) {
-    values[random() % values.size()] = NAN;
-    values[random() % values.size()] = -INFINITY;
-  }
-  if (type == ScalarType::Float) return make_matrix(values.data(), rows, columns, type);
-  std::vector<uint16_t> halves;
-  for (const float value : values) halves.push_back(static_cast<uint16_t>(bits_of(value) >> 16));
-  return make_matrix(halves.data(), rows, columns, type);
-}
-
-/// x with rows of zeros below it.
-Matrix with_zero_rows(const Matrix& x, int64_t rows) {
-  const int64_t padding[4] = {0, 0, 0, rows - x.size(0)};
-  return torch::stable::pad(x, {padding, 4});
-}
-
-/// One layout of a device cast against the CPU's of the padded matrix `x`.
-void expect_same(const Matrix& x, const Cast& cast, Along along, const device::Operand& got, const std::string& where) {
-  const int64_t rows = x.size(0), columns = x.size(1);
-  const Matrix scales = scales_of(x, cast, along);
-  std::vector<uint8_t> codes = bytes_of(cast_to_bytes(x, cast, along, scales));
-  const bool by_rows = along == Along::kColumns;
-  if (!by_rows) codes = transposed(codes, rows, columns);
-  ASSERT_EQ(difference(cast.format, bytes_of(got.bytes), codes), "") << where;
-
-  const std::vector<float> cpu = floats_of(scales);
-  const int64_t block = block_length(cast.granularity);
-  const auto at = [&](int64_t line, int64_t b) -> float {
-    if (cast.granularity == Granularity::kTensor) return cpu[0];
-    if (cast.granularity == Granularity::k128x128)
-      return by_rows ? cpu[static_cast<size_t>(line / 128 * divide_up(columns, 128) + b)]
-                     : cpu[static_cast<size_t>(b * divide_up(columns, 128) + line / 128)];
-    return by_rows ? cpu[static_cast<size_t>(line * (block == 0 ? 1 : divide_up(columns, block)) + b)]
-                   : cpu[static_cast<size_t>(b * columns + line)];
-  };
-  const int64_t lines = by_rows ? rows : columns, length = by_rows ? columns : rows;
-  if (cast.granularity != Granularity::k1x32) {
-    EXPECT_EQ(difference(floats_of(got.scales), expected_scales(cast, lines, length, at)), "") << where;
-    return;
-  }
-  const std::vector<uint8_t> exponents = bytes_of(got.scales);
-  ASSERT_EQ(exponents.size(), static_cast<size_t>(device::swizzled_size(lines, divide_up(length, 32)))) << where;
-  std::vector<bool> used(exponents.size());
-  for (int64_t line = 0; line < lines; ++line)
-    for (int64_t b = 0; b < divide_up(length, 32); ++b) {
-      const auto index = static_cast<size_t>(device::swizzled(line, b, divide_up(length, 32)));
-      ASSERT_TRUE(same_float(scale_of_e8m0(exponents[index]), at(line, b))) << where << " " << line << "," << b;
-      used[index] = true;
-    }
-  for (size_t i = 0; i < used.size(); ++i) ASSERT_TRUE(used[i] || exponents[i] == 0) << where;
-}
 
 TEST(Kernels, CastsEqualTheCpuInBothLayouts) {
   std::mt19937 random(5);
@@ -159,8 +39,8 @@ TEST(Kernels, CastsEqualTheCpuInBothLayouts) {
             CastRequest request{kind.cast, kind.cast, std::nullopt, false, padded, nullptr};
             const Quantised both = quantise(x, request);
             const Matrix reference = with_zero_rows(x, padded);
-            expect_same(reference, kind.cast, Along::kColumns, *both.rows, where + " rows");
-            expect_same(reference, kind.cast, Along::kRows, *both.columns, where + " columns");
+            ASSERT_EQ(layout_difference(reference, kind.cast, Along::kColumns, *both.rows), "") << where << " rows";
+            ASSERT_EQ(layout_difference(reference, kind.cast, Along::kRows, *both.columns), "") << where << " columns";
             // One layout alone is the same.
             request.columns.reset();
             EXPECT_EQ(bytes_of(quantise(x, request).rows->bytes), bytes_of(both.rows->bytes)) << where;
@@ -312,6 +192,18 @@ TEST(Kernels, MeasuresEqualTheCpus) {
     }
 }
 
+TEST(Kernels, AMeasureDoesNotLoseANaN) {
+  std::mt19937 random(17);
+  for (const Kind& kind : kKinds)
+    for (const int64_t at : {int64_t{0}, int64_t{5}, int64_t{130 * 160 + 131}, int64_t{160 * 160 - 1}}) {
+      const Matrix x = sample(random, 160, 160, ScalarType::BFloat16, false);
+      Matrix changed = x;
+      static_cast<uint16_t*>(changed.mutable_data_ptr())[at] = 0x7fc0;
+      EXPECT_TRUE(std::isnan(device::measure_cast(x, kind.cast, std::nullopt, nullptr).amax)) << kind.name << " " << at;
+      EXPECT_TRUE(std::isnan(make_emulate_backend()->measure(x, kind.cast, std::nullopt, nullptr).amax)) << kind.name;
+    }
+}
+
 /// CUDA's conversion is the hardware's twin, so the two encoders in this plugin agree on a GPU too.
 TEST(Kernels, EncodersAgreeOnAllKindsOfFloats) {
   uint32_t state = 99;
@@ -329,6 +221,38 @@ TEST(Kernels, EncodersAgreeOnAllKindsOfFloats) {
       ASSERT_TRUE(same_code(Format::kE5M2, e5m2.of[j], encode<Format::kE5M2>(x[j]))) << x[j];
     }
   }
+}
+
+/// Every thread counts at `slot` of its number: with a slot for all of them, warps write over each other.
+template <int kSlots>
+struct CountingKernel {
+  struct Arguments {
+    int* seen;
+  };
+  struct Shared {
+    int slots[device::kThreads];
+  };
+  struct Thread {};
+  static constexpr int kPhases = 2;
+  static void phase(std::integral_constant<int, 0>, const Arguments& a, int64_t, int thread, Shared& shared, Thread&) {
+    shared.slots[thread % kSlots] = thread;
+    a.seen[thread] = shared.slots[0];
+  }
+  static void phase(std::integral_constant<int, 1>, const Arguments& a, int64_t, int thread, Shared& shared, Thread&) {
+    a.seen[device::kThreads + thread] = shared.slots[0];
+  }
+};
+
+/// What every other test here rests on: memory of a block is not passed from warp to warp without a barrier.
+TEST(Kernels, WarpsThatDoNotWaitForEachOtherShow) {
+  int seen[2 * device::kThreads] = {};
+  EXPECT_EQ(device::launch_kernel<CountingKernel<device::kThreads>>({seen}, 1, nullptr), nullptr);
+  EXPECT_EQ(seen[31], 0);
+  EXPECT_EQ(seen[32], 0x55555555) << "a warp saw what another wrote in the same phase";
+  EXPECT_EQ(seen[device::kThreads + 32], 0);
+  const char* error = device::launch_kernel<CountingKernel<1>>({seen}, 1, nullptr);
+  ASSERT_NE(error, nullptr);
+  EXPECT_STREQ(error, "two warps write one place between two barriers");
 }
 
 TEST(Kernels, AnErrorOfTheLaunchIsToldInItsWords) {

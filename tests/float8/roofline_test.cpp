@@ -14,7 +14,9 @@ namespace {
 constexpr std::array<Recipe, 5> kRecipes = {Recipe::kTensorwise, Recipe::kDelayed, Recipe::kRowwise,
                                             Recipe::kRowwiseWithGwHp, Recipe::kBlockwise};
 
-double speedup(Recipe recipe, int64_t m, int64_t k, int64_t n) { return predict_linear(recipe, m, k, n).speedup(); }
+double speedup(Recipe recipe, int64_t m, int64_t k, int64_t n) {
+  return predict_linear(recipe, m, k, n).speedup();
+}
 
 TEST(Roofline, SpeedupsAreThoseOfTheTableWithinTwoPercent) {
   struct Row {
@@ -32,8 +34,8 @@ TEST(Roofline, SpeedupsAreThoseOfTheTableWithinTwoPercent) {
           << recipe_name(kRecipes[i]) << " " << row.m << " " << row.k << " " << row.n;
 }
 
-/// Milliseconds of the linear layers of one block of Llama 3 8B at 16,384 tokens, where layers that take
-/// the same x (wq, wk and wv; w1 and w3) share its cast.
+/// Milliseconds of the linear layers of one block of Llama 3 8B at 16,384 tokens, where layers that
+/// take the same x (wq, wk and wv; w1 and w3) share its cast.
 TEST(Roofline, TimesOfABlockOfLlama8BAreThoseOfTheReferenceWithinOnePercent) {
   constexpr int64_t kTokens = 16384, kDim = 4096, kKv = 1024, kHidden = 14336;
   struct Layer {
@@ -43,9 +45,10 @@ TEST(Roofline, TimesOfABlockOfLlama8BAreThoseOfTheReferenceWithinOnePercent) {
   const std::array<double, 5> expected = {16.2, 15.6, 16.8, 19.8, 18.8};
   for (size_t i = 0; i < kRecipes.size(); ++i) {
     double total = 0, bf16 = 0;
-    for (const Layer& layer : {Layer{kDim, kDim, true}, Layer{kDim, kKv, false}, Layer{kDim, kKv, false},
-                               Layer{kDim, kDim, true}, Layer{kDim, kHidden, true}, Layer{kDim, kHidden, false},
-                               Layer{kHidden, kDim, true}}) {
+    for (const Layer& layer :
+         {Layer{kDim, kDim, true}, Layer{kDim, kKv, false}, Layer{kDim, kKv, false},
+          Layer{kDim, kDim, true}, Layer{kDim, kHidden, true}, Layer{kDim, kHidden, false},
+          Layer{kHidden, kDim, true}}) {
       const LinearTime time = predict_linear(kRecipes[i], kTokens, layer.in, layer.out);
       total += time.total() - (layer.has_own_cast ? 0 : time.cast_x);
       bf16 += time.bf16;
@@ -55,8 +58,8 @@ TEST(Roofline, TimesOfABlockOfLlama8BAreThoseOfTheReferenceWithinOnePercent) {
   }
 }
 
-/// log2 of the least number of tokens from which on a layer [size, size] is that much faster; 17 stands for
-/// more than 64 Ki.
+/// log2 of the least number of tokens from which on a layer [size, size] is that much faster; 17
+/// stands for more than 64 Ki.
 int crossover(Recipe recipe, int64_t size, double factor) {
   int power = 6;
   while (power < 17 && speedup(recipe, int64_t{1} << power, size, size) < factor) ++power;
@@ -78,11 +81,13 @@ TEST(Roofline, CrossoversAreThoseOfTheReferenceWithinOnePowerOfTwo) {
   for (size_t i = 0; i < kRecipes.size(); ++i)
     for (size_t s = 0; s < 4; ++s)
       for (size_t f = 0; f < 3; ++f) {
-        const int off = std::abs(crossover(kRecipes[i], int64_t{1024} << s, factors[f]) - expected[i][s][f]);
+        const int off =
+            std::abs(crossover(kRecipes[i], int64_t{1024} << s, factors[f]) - expected[i][s][f]);
         EXPECT_LE(off, 1) << recipe_name(kRecipes[i]) << " " << (1024 << s) << " " << factors[f];
         inexact += off != 0;
       }
-  EXPECT_LE(inexact, 4) << "of 60: the speed-ups there are within half a percent of the factor asked for, or delayed's";
+  EXPECT_LE(inexact, 4) << "of 60: the speed-ups there are within half a percent of the factor "
+                           "asked for, or delayed's";
 }
 
 TEST(Roofline, NoRecipeIsFasterThanItsProducts) {

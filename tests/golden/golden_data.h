@@ -27,6 +27,8 @@ class GoldenFolder {
     path_ = std::filesystem::path(other && *other ? other : TITAN_SOURCE_DIR "/tests/golden") / name;
   }
 
+  const std::filesystem::path& path() const { return path_; }
+
   std::string bytes(const std::string& file) const {
     std::ifstream in(path_ / file, std::ios::binary);
     if (!in) throw std::runtime_error("cannot read " + (path_ / file).string());

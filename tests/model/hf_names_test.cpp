@@ -55,11 +55,26 @@ TEST(HfNames, OtherNamesAreNotOfThisModel) {
   EXPECT_FALSE(naming.ignored("model.layers.0.self_attn.q_proj.weight"));
 }
 
+TEST(HfNames, NormsOfHeadsAreReorderedLikeTheirRows) {
+  ModelArgs args{.dim = 16, .n_layers = 2, .n_heads = 4, .n_kv_heads = 2, .vocab_size = 8};
+  const std::string native = "layers.1.attention.k_norm.weight", hf = "model.layers.1.self_attn.k_norm.weight";
+  EXPECT_EQ(LlamaHfNaming(args).to_hf(native), std::nullopt) << "a Llama has none";
+  EXPECT_EQ(LlamaHfNaming(args).to_native(hf), std::nullopt);
+  args.qk_norm = true;
+  const LlamaHfNaming naming(args);
+  EXPECT_EQ(naming.to_hf(native), hf);
+  EXPECT_EQ(naming.to_native(hf), native);
+  const at::Tensor weight = at::arange(6, at::kFloat);
+  const at::Tensor there = naming.value_to_hf(native, weight);
+  EXPECT_TRUE(at::equal(there, at::tensor({0.f, 2.f, 4.f, 1.f, 3.f, 5.f})));
+  EXPECT_TRUE(at::equal(naming.value_to_native(native, there), weight));
+}
+
 TEST(HfNames, RowsThatAreNoHeadsAreRefused) {
   test::expect_error(ExitStatus::kData, {"30 rows", "4 heads", "model.flavor"},
                           [] { rope_rows_to_native(at::zeros({30, 8}), 4); });
-  test::expect_error(ExitStatus::kData, {"1 dimensions"},
-                          [] { rope_rows_to_hf(at::zeros({32}), 4); });
+  test::expect_error(ExitStatus::kData, {"3 dimensions"},
+                          [] { rope_rows_to_hf(at::zeros({32, 2, 2}), 4); });
 }
 
 }  // namespace

@@ -115,6 +115,22 @@ TEST(Rope, TurnsInterleavedPairs) {
   EXPECT_NEAR((turned - apply_rope(x.to(at::kDouble), rope)).select(1, 0).mean().item<double>(), 1e-12, 1e-14);
 }
 
+TEST(Rope, ScalingsDivideFrequencies) {
+  const auto angles = [](RopeScaling scaling) {
+    const at::Tensor table = rope_table(2, 64, 10000.0, scaling)[1];  // position 1: the frequencies themselves
+    return at::atan2(table.select(1, 1), table.select(1, 0));
+  };
+  const at::Tensor plain = angles({.kind = RopeScaling::Kind::kNone});
+  EXPECT_NEAR(plain[16].item<double>(), 0.01, 1e-8);
+  EXPECT_TRUE(at::allclose(angles({.kind = RopeScaling::Kind::kLinear, .factor = 4.0}), plain / 4, 1e-6, 0.0));
+  EXPECT_TRUE(at::equal(angles({.kind = RopeScaling::Kind::kNone, .factor = 4.0}), plain));
+  EXPECT_TRUE(at::allclose(angles({.kind = RopeScaling::Kind::kLlama3, .factor = 1.0}), plain, 1e-6, 0.0));
+  const at::Tensor banded = angles({.kind = RopeScaling::Kind::kLlama3, .factor = 4.0,
+                                    .original_max_position_embeddings = 1024});
+  EXPECT_EQ(banded[0].item<float>(), plain[0].item<float>()) << "short wavelengths stay";
+  EXPECT_NEAR(banded[31].item<double>(), plain[31].item<double>() / 4, 1e-9) << "long ones are slowed";
+}
+
 TEST(Attention, LooksBackOnly) {
   const auto attention = ready<Attention>(small_args(), 0, 0.02, at::kFloat);
   const at::Tensor rope = rope_table(6, 4, 500000.0, {});
@@ -141,6 +157,40 @@ TEST(Attention, EqualsTheFormulaWithGroupedHeads) {
   for (int64_t head = 0; head < 4; ++head) {
     const at::Tensor scores =
         q.select(2, head).matmul(k.select(2, head / 2).transpose(1, 2)) / std::sqrt(4.0);
+    heads.push_back(scores.masked_fill(mask, -INFINITY).softmax(-1).matmul(v.select(2, head / 2)));
+  }
+  const at::Tensor expected =
+      at::linear(at::cat(heads, -1), attention->find("wo")->parameter("weight").tensor);
+  EXPECT_TRUE(at::allclose((*attention)({}, {x, rope}), expected, 1e-9, 1e-12));
+}
+
+TEST(Attention, NormalisesHeadsBeforeTheyTurn) {
+  ModelArgs args = small_args();
+  args.qk_norm = true;
+  args.given_head_dim = 6;  // wider together than dim
+  const auto attention = ready<Attention>(args, 0, 0.02, at::kDouble);
+  EXPECT_EQ(attention->kind(), "qk_norm_attention") << "code for plain attention must not take its place";
+  for (const char* name : {"q_norm", "k_norm"}) {
+    const at::NoGradGuard no_grad;
+    attention->find(name)->parameter("weight").tensor.copy_(wave({6}, name[0]) + 1.5);
+    EXPECT_EQ(attention->find(name)->kind(), "rms_norm");
+  }
+  const at::Tensor rope = rope_table(5, 6, 500000.0, {});
+  const at::Tensor x = wave({2, 5, 16}, 0.0) * 30;
+  const auto project = [&](const char* name, int64_t heads) {
+    return at::linear(x, attention->find(name)->parameter("weight").tensor).view({2, 5, heads, 6});
+  };
+  const auto normal = [&](const at::Tensor& y, const char* name) {
+    return y * (y * y).mean(-1, true).add(args.norm_eps).rsqrt() * attention->find(name)->parameter("weight").tensor;
+  };
+  const at::Tensor q = apply_rope(normal(project("wq", 4), "q_norm"), rope);
+  const at::Tensor k = apply_rope(normal(project("wk", 2), "k_norm"), rope);
+  const at::Tensor v = project("wv", 2);
+  const at::Tensor mask = at::ones({5, 5}, at::kBool).tril().logical_not();
+  std::vector<at::Tensor> heads;
+  for (int64_t head = 0; head < 4; ++head) {
+    const at::Tensor scores =
+        q.select(2, head).matmul(k.select(2, head / 2).transpose(1, 2)) / std::sqrt(6.0);
     heads.push_back(scores.masked_fill(mask, -INFINITY).softmax(-1).matmul(v.select(2, head / 2)));
   }
   const at::Tensor expected =
@@ -207,9 +257,12 @@ TEST(Layers, EveryChildIsCalledThroughItsSlot) {
       {"attention", 16},         {"attention.wq", 16},      {"attention.wk", 8},
       {"attention.wv", 8},       {"attention.wo", 16},      {"feed_forward", 16},
       {"feed_forward.w1", 48},   {"feed_forward.w2", 16},   {"feed_forward.w3", 48},
-      {"attention_norm", 16},    {"ffn_norm", 16}};
+      {"attention_norm", 16},    {"ffn_norm", 16},          {"attention.q_norm", 4},
+      {"attention.k_norm", 4}};
+  ModelArgs args = small_args();
+  args.qk_norm = true;
   for (const auto& [name, out] : names) {
-    const auto block = ready<Block>(small_args(), 0, at::kFloat);
+    const auto block = ready<Block>(args, 0, at::kFloat);
     int calls = 0;
     block->find(name)->set_replacement(std::make_unique<Counted>(calls, out));
     EXPECT_TRUE((*block)({}, {x, rope}).defined());
@@ -234,6 +287,7 @@ TEST(Layers, KindsAndAttributesAreThoseOfTheContract) {
   visit_modules(*block, [](Module& module) {
     EXPECT_NE(find_kind(module.kind()), nullptr) << module.kind();
   });
+  EXPECT_NE(find_kind("qk_norm_attention"), nullptr);
   EXPECT_EQ(find_kind("lineer"), nullptr);
   EXPECT_TRUE(find_kind("attention")->inputs[2].optional);
 }

@@ -28,6 +28,19 @@ TEST(TrainSpec, BuildsItsModel) {
   EXPECT_TRUE(spec.default_converters.empty());
 }
 
+TEST(TrainSpec, FamiliesAreDataOverOneDecoder) {
+  for (const TrainSpec& spec : {llama3_train_spec(), qwen3_train_spec()}) {
+    ASSERT_TRUE(spec.hf) << spec.name;
+    for (const Flavor& flavor : spec.flavors) {
+      EXPECT_EQ(flavor.args.qk_norm, spec.hf->qk_norm) << spec.name << " " << flavor.name;
+      EXPECT_NO_THROW(flavor.args.validate()) << spec.name << " " << flavor.name;
+    }
+    EXPECT_EQ(spec.build(spec.flavor("debugmodel"), c10::kFloat)->kind(), "decoder");
+  }
+  EXPECT_TRUE(qwen3_train_spec().flavor("4B").enable_weight_tying);
+  EXPECT_FALSE(qwen3_train_spec().flavor("8B").enable_weight_tying);
+}
+
 TEST(TrainSpec, UnknownNamesGetSuggestions) {
   TrainSpecRegistry registry;
   registry.add(llama3_train_spec());

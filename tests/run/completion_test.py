@@ -68,6 +68,8 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.bash("titan report --o"), ["--output"])
         self.assertEqual(self.bash("titan plugins inspect x --ma"), ["--markdown"])
         self.assertEqual(self.bash("titan train --optimizer.l"), ["--optimizer.lr="])
+        self.assertEqual(self.bash("titan train --dry"), ["--dry-run"])
+        self.assertEqual(self.bash("titan es"), ["estimate"])
         self.assertEqual(self.bash("titan config explain optimizer.l"), ["optimizer.lr"])
         self.assertEqual(self.bash("TITAN_DATA_DIR=x titan comp"), ["completion"])
         self.assertEqual(self.bash("titan wrong -"), self.bash("titan -"))
@@ -77,9 +79,12 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.bash("titan train --lr_scheduler.decay_type c"), ["cosine"])
         self.assertEqual(self.bash("titan train --float8.emulate=t"), ["true"])
         self.assertEqual(self.bash("titan train --float8.recipe=row"), ["rowwise", "rowwise_with_gw_hp"])
-        self.assertEqual(self.bash("titan plan x.yaml --device sm_9"), ["sm_90"])
+        for command in ("plan", "estimate"):
+            self.assertEqual(self.bash(f"titan {command} x.yaml --device sm_9"), ["sm_90"])
         self.assertEqual(self.bash("titan train --model.flavor=d"), ["debugmodel"])
         self.assertEqual(self.bash("titan plugins new x --language t"), ["torch"])
+        self.assertEqual(self.bash("titan export step-3 --output x --dtype b"), ["bfloat16"])
+        self.assertEqual(self.bash("titan export step-3 --m"), ["--merge-lora", "--max-shard-size"])
         self.assertEqual(self.bash("titan train --job.dump_folder="), [])  # the shell's own completion of files
 
     def test_converters_of_every_place_that_the_line_names(self):

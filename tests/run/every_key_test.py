@@ -40,7 +40,9 @@ TOKENS = ["training.dataset_path={tokens}"]
 KEYS = {
     "job.dump_folder": ([], "{elsewhere}"),
     "job.description": ([], "another text"),
-    "model.name": None,  # one value so far
+    "model.name": ([], "qwen3"),
+    "model.hf_assets_path": (["model.flavor=from_hf", "model.hf_assets_path={hf}/qwen3_untied", "model.name=qwen3"],
+                             "{hf}/qwen3"),
     "model.flavor": ([], "8B"),
     "model.converters": ([], "lora"),
     "model.print_after_conversion": ([], "true"),
@@ -49,14 +51,20 @@ KEYS = {
     "model.args.n_heads": ([], "2"),
     "model.args.n_kv_heads": ([], "4"),
     "model.args.vocab_size": ([], "384"),
+    "model.args.head_dim": ([], "16"),
+    "model.args.hidden_dim": (["model.args.multiple_of=null"], "100"),
     "model.args.ffn_dim_multiplier": ([], "2"),
     "model.args.multiple_of": ([], "64"),
     "model.args.norm_eps": ([], "0.1"),
     "model.args.rope_theta": ([], "10"),
+    "model.args.rope_scaling_type": (ROPE, "linear"),
     "model.args.rope_scaling_factor": (ROPE, "2"),
     "model.args.rope_low_freq_factor": (ROPE, "3"),
     "model.args.rope_high_freq_factor": (ROPE, "8"),
     "model.args.rope_original_max_position_embeddings": (ROPE[:1], "16"),
+    "model.args.max_seq_len": ([], "8"),
+    "model.args.qk_norm": ([], "true"),
+    "model.args.enable_weight_tying": ([], "true"),
     "training.dataset": (TOKENS, "tokens"),
     "training.dataset_path": ([], "{other}"),
     "training.token_dtype": ([*TOKENS, "training.dataset=tokens"], "int32"),
@@ -84,6 +92,8 @@ KEYS = {
     "lr_scheduler.total_steps": ([], "9"),
     "activation_checkpoint.mode": ([], "full"),
     "activation_checkpoint.selective_ac_option": ([], "op"),
+    "parallelism.data_parallel_replicate_degree": ([], "2"),
+    "parallelism.data_parallel_shard_degree": ([], "2"),
     "validation.enable": (["validation.freq=1", "validation.steps=1"], "true"),
     "validation.dataset": (["validation.enable=true", "validation.freq=1", "validation.steps=1", "validation.seq_len=32",
                             "validation.local_batch_size=2", "validation.dataset_path={tokens}",
@@ -143,6 +153,7 @@ class EveryKey(unittest.TestCase):
         names["other"].write_text("".join(f"{i * 7} other words\n" for i in range(600)))
         names["tokens"] = folder.path / "tokens.bin"
         names["tokens"].write_bytes(array.array("H", [60 + i * i % 50 for i in range(4000)]).tobytes())
+        names["hf"] = Path(__file__).resolve().parents[1] / "golden/hf"
         names["soft_cap"] = EXAMPLES / "soft_cap"
         return folder, names
 

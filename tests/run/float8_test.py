@@ -142,6 +142,24 @@ class Float8(unittest.TestCase):
                              f"--job.dump_folder={self.folder.path / 'new'}")
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_a_history_of_another_length(self):
+        words = [*saved_steps.schedule(6), "--checkpoint.interval=3"]
+        titan_run.train(self.folder, *words, *DELAYED, "--training.steps=3")
+        longer = [*FLOAT8, "--float8.recipe=delayed", "--float8.amax_history_len=9"]
+        weights = f"--checkpoint.initial_load_path={saved_steps.folder_of(self.folder, 3)}"
+        new = f"--job.dump_folder={self.folder.path / 'new'}"
+        for options in ([*words, *longer, "--training.steps=6"], [*longer, weights, new]):
+            done = titan_run.run("train", self.folder.config, *options)
+            self.assertEqual(done.returncode, 4, done.stderr)
+            self.assertIn("float8/layers.0.attention.wq.input.amax_history: found [4], needed [9]", done.stderr)
+            self.assertIn("fix: give the options of converter 'float8' the values of the run that made these", done.stderr)
+        # What that fix offers: under another name the state begins anew.
+        entry = '{use: float8, as: float8_2, emulate: true, recipe: delayed, amax_history_len: 9, exclude: [output]}'
+        config = self.folder.path / "other.yaml"
+        config.write_text(self.folder.config.read_text().replace("  name: llama3\n", f"  name: llama3\n  converters: [{entry}]\n"))
+        done = titan_run.run("train", config, weights, new)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_what_stays_and_why(self):
         odd = ["--model.args.ffn_dim_multiplier=1.2", "--model.args.multiple_of=8"]
         self.assertIn("is not a multiple of 16: stays in high precision",
@@ -186,6 +204,15 @@ class Float8(unittest.TestCase):
             self.assertEqual(exact[0]["loss"], rounded[0]["loss"], recipe)
             self.assertNotEqual(exact[-1]["loss"], rounded[-1]["loss"], recipe)
             self.assertAlmostEqual(exact[-1]["loss"], rounded[-1]["loss"], delta=0.02)
+
+    def test_sums_in_float32_need_parameters_in_float32(self):
+        self.refused(*FLOAT8, "--float8.grad_weight_fp32=true", "--training.dtype=bfloat16", "--training.mixed_precision_param=bfloat16",
+                     says="grad_weight_fp32 needs parameters that are stored in float32", fix="set training.dtype to float32")
+
+    def test_inspect_writes_whole_bounds(self):
+        shown = titan_run.run("plugins", "inspect", "float8").stdout
+        self.assertRegex(shown, r"amax_history_len +int += 1024 +1 \.\. 65536 ")
+        self.assertRegex(shown, r"metrics_freq +int += 0 +0 \.\.  ")
 
     def test_power_of_two_scales(self):
         exact = self.train(*DELAYED, "--float8.power_of_two_scales=auto")

@@ -16,14 +16,6 @@ std::vector<char> read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-int64_t element_size(const std::string& dtype) {
-  static const std::map<std::string, int64_t> sizes{{"F64", 8}, {"I64", 8}, {"F32", 4}, {"I32", 4},
-                                                    {"BF16", 2}, {"F16", 2}, {"U8", 1}, {"BOOL", 1}};
-  const auto found = sizes.find(dtype);
-  if (found == sizes.end()) throw std::runtime_error("unknown dtype " + dtype);
-  return found->second;
-}
-
 }  // namespace
 
 std::string golden_path(const std::string& relative) {
@@ -34,38 +26,6 @@ std::string golden_path(const std::string& relative) {
 nlohmann::json golden_json(const std::string& relative) {
   const std::vector<char> text = read_file(golden_path(relative));
   return nlohmann::json::parse(text.begin(), text.end());
-}
-
-int64_t GoldenTensor::numel() const {
-  int64_t count = 1;
-  for (const int64_t size : shape) count *= size;
-  return count;
-}
-
-void GoldenTensor::copy_to(void* out, size_t size) const {
-  if (static_cast<size_t>(element_size(dtype)) != size)
-    throw std::runtime_error("a " + dtype + " tensor was read as elements of another size");
-  std::memcpy(out, bytes.data(), bytes.size());
-}
-
-std::vector<double> GoldenTensor::as_double() const {
-  std::vector<double> values;
-  values.reserve(static_cast<size_t>(numel()));
-  if (dtype == "F64") return as<double>();
-  if (dtype == "F32") {
-    for (const float value : as<float>()) values.push_back(value);
-    return values;
-  }
-  if (dtype == "BF16") {
-    for (const uint16_t half : as<uint16_t>()) {
-      const uint32_t bits = static_cast<uint32_t>(half) << 16;
-      float value;
-      std::memcpy(&value, &bits, sizeof value);
-      values.push_back(value);
-    }
-    return values;
-  }
-  throw std::runtime_error("a " + dtype + " tensor was read as numbers");
 }
 
 GoldenFile::GoldenFile(const std::string& relative) : path_(golden_path(relative)) {

@@ -1,11 +1,14 @@
 #include "model/layers/attention.h"
 
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 
 #include <memory>
+#include <tuple>
 
 #include "base/error.h"
 #include "model/layers/linear.h"
+#include "model/layers/rms_norm.h"
 #include "model/rope.h"
 
 namespace titan::model {
@@ -15,10 +18,22 @@ std::unique_ptr<Module> projection(int64_t in, int64_t out, at::ScalarType dtype
   return std::make_unique<Linear>(in, out, dtype, InitRule::normal(0.0, std));
 }
 
+/// Causal attention. q: [B, H, S, D]; k, v: [B, H or a divisor of it, S, D]; gives [B, H, S, D].
+at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+  // On meta tensors torch would choose the kernel that keeps a matrix of S x S for each head, which
+  // no device that trains takes. All fused kernels keep what this one does.
+  if (q.is_meta())
+    return std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(q, k, v, /*dropout_p=*/0.0,
+                                                                       /*is_causal=*/true));
+  return at::scaled_dot_product_attention(
+      q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0.0, /*is_causal=*/true,
+      /*scale=*/std::nullopt, /*enable_gqa=*/q.size(1) != k.size(1));
+}
+
 }  // namespace
 
 Attention::Attention(const ModelArgs& args, int64_t layer, double init_std, at::ScalarType dtype)
-    : Module("attention"),
+    : Module(args.qk_norm ? "qk_norm_attention" : "attention"),
       n_heads_(args.n_heads),
       n_kv_heads_(args.kv_heads()),
       head_dim_(args.head_dim()),
@@ -26,6 +41,11 @@ Attention::Attention(const ModelArgs& args, int64_t layer, double init_std, at::
       wk_(add_child("wk", projection(args.dim, n_kv_heads_ * head_dim_, dtype, 0.02))),
       wv_(add_child("wv", projection(args.dim, n_kv_heads_ * head_dim_, dtype, 0.02))),
       wo_(add_child("wo", projection(n_heads_ * head_dim_, args.dim, dtype, init_std))) {
+  if (args.qk_norm) {
+    const auto norm = [&] { return std::make_unique<RmsNorm>(head_dim_, args.norm_eps, dtype); };
+    q_norm_ = &add_child("q_norm", norm());
+    k_norm_ = &add_child("k_norm", norm());
+  }
   set_attribute("dim", static_cast<double>(args.dim));
   set_attribute("n_heads", static_cast<double>(n_heads_));
   set_attribute("n_kv_heads", static_cast<double>(n_kv_heads_));
@@ -43,15 +63,14 @@ at::Tensor Attention::forward(const CallContext& context, const Inputs& inputs) 
   const at::Tensor& x = inputs[0];
   const at::Tensor& rope = inputs[1];
   const int64_t batch = x.size(0), length = x.size(1);
-  const auto heads = [&](Slot& slot, int64_t count) {
-    return (*slot)(context, {x}).view({batch, length, count, head_dim_});
+  const auto heads = [&](Slot& slot, int64_t count, Slot* norm) {
+    const at::Tensor split = (*slot)(context, {x}).view({batch, length, count, head_dim_});
+    return norm ? (**norm)(context, {split}) : split;
   };
-  const at::Tensor q = apply_rope(heads(wq_, n_heads_), rope).transpose(1, 2);
-  const at::Tensor k = apply_rope(heads(wk_, n_kv_heads_), rope).transpose(1, 2);
-  const at::Tensor v = heads(wv_, n_kv_heads_).transpose(1, 2);
-  const at::Tensor mixed = at::scaled_dot_product_attention(
-      q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0.0, /*is_causal=*/true, /*scale=*/std::nullopt,
-      /*enable_gqa=*/n_heads_ != n_kv_heads_);
+  const at::Tensor q = apply_rope(heads(wq_, n_heads_, q_norm_), rope).transpose(1, 2);
+  const at::Tensor k = apply_rope(heads(wk_, n_kv_heads_, k_norm_), rope).transpose(1, 2);
+  const at::Tensor v = heads(wv_, n_kv_heads_, nullptr).transpose(1, 2);
+  const at::Tensor mixed = attend(q, k, v);
   return (*wo_)(context, {mixed.transpose(1, 2).reshape({batch, length, n_heads_ * head_dim_})});
 }
 

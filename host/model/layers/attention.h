@@ -8,7 +8,9 @@ namespace titan::model {
 
 class Attention : public Module {
  public:
-  /// `init_std`: of the output projection; the others are N(0, 0.02).
+  /// `init_std`: of the output projection; the others are N(0, 0.02). With args.qk_norm the module has
+  /// q_norm and k_norm, weights [head_dim], and is of kind qk_norm_attention: code that was written
+  /// for plain attention must not take its place.
   Attention(const ModelArgs& args, int64_t layer, double init_std, at::ScalarType dtype);
 
  protected:
@@ -17,6 +19,7 @@ class Attention : public Module {
  private:
   int64_t n_heads_, n_kv_heads_, head_dim_;
   Slot &wq_, &wk_, &wv_, &wo_;
+  Slot *q_norm_ = nullptr, *k_norm_ = nullptr;
 };
 
 }  // namespace titan::model

@@ -137,28 +137,59 @@ class FusedProjections {
  public:
   explicit FusedProjections(const Create& create)
       : attention_(create.option<bool>("attention")),
-        feed_forward_(create.option<bool>("feed_forward")) {}
+        feed_forward_(create.option<bool>("feed_forward")),
+        tokens_(create.tokens_per_call()),
+        element_size_(create.compute_dtype().bits / 8) {}
 
   void convert(const Model& model) const {
     const auto number = [](const Module& module, const char* name) {
       return static_cast<int64_t>(module.attribute(name));
     };
+    // These would lose their norms of q and k.
+    if (attention_)
+      for (const Module& module : model.modules(TITAN_KIND_QK_NORM_ATTENTION))
+        module.keep("q and k are normalised between the products and the rotation");
     if (attention_)
       for (const Module& module : model.modules(TITAN_KIND_ATTENTION)) {
         module.concatenate("wqkv", 0, {"wq.weight", "wk.weight", "wv.weight"});
         module.replace(std::make_unique<FusedAttention>(number(module, "n_heads"),
                                                         number(module, "n_kv_heads"),
                                                         number(module, "head_dim")));
+        describe(module, attention_memory(number(module, "n_heads"), number(module, "n_kv_heads"), number(module, "head_dim")));
       }
     if (feed_forward_)
       for (const Module& module : model.modules(TITAN_KIND_FEED_FORWARD)) {
         module.concatenate("w13", 0, {"w1.weight", "w3.weight"});
         module.replace(std::make_unique<FusedFeedForward>());
+        describe(module, feed_forward_memory(number(module, "hidden_dim")));
       }
   }
 
  private:
+  /// For titan estimate. Autograd keeps qkv (v is a part of it), q and k turned, and the heads' output
+  /// with one float32 a head; turning goes through float32.
+  Memory attention_memory(int64_t heads, int64_t kv_heads, int64_t head_dim) const {
+    Memory memory;
+    memory.keeps_inputs = true;
+    memory.saved_bytes = tokens_ * (3 * (heads + kv_heads) * head_dim * element_size_ + 4 * heads);
+    memory.working_bytes = tokens_ * (heads + kv_heads) * head_dim * (4 + element_size_);
+    return memory;
+  }
+  /// w13's product is kept; in backward its gradient and that of the product are there at once.
+  Memory feed_forward_memory(int64_t hidden) const {
+    Memory memory;
+    memory.keeps_inputs = true;
+    memory.saved_bytes = tokens_ * 2 * hidden * element_size_;
+    memory.working_bytes = tokens_ * 3 * hidden * element_size_;
+    return memory;
+  }
+  void describe(const Module& module, const Memory& memory) const {
+    if (tokens_ > 0) module.predict_memory(memory, tokens_, "sizes of the tensors of the fused layers");
+  }
+
   bool attention_, feed_forward_;
+  int64_t tokens_;        ///< of a call; 0: not known
+  int64_t element_size_;  ///< bytes, of what linears compute in
 };
 
 }  // namespace

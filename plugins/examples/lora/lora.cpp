@@ -32,7 +32,9 @@ class Lora {
   explicit Lora(const Create& create)
       : rank_(create.option<int64_t>("rank")),
         scale_(create.option<double>("alpha") / static_cast<double>(rank_)),
-        targets_(create.option_list<std::string>("targets")) {}
+        targets_(create.option_list<std::string>("targets")),
+        tokens_(create.tokens_per_call()),
+        element_size_(create.compute_dtype().bits / 8) {}
 
   void convert(const Model& model) const {
     std::vector<std::string> missed = targets_;
@@ -64,11 +66,19 @@ class Lora {
     module.add_parameter("lora_a", {rank_, in}, init_kaiming_uniform());
     module.add_parameter("lora_b", {out, rank_}, init_constant(0));
     module.wrap_after(std::make_unique<LoraImpl>(scale_));
+    if (tokens_ <= 0) return;
+    Memory memory;  // for titan estimate: A x is kept, B A x is not
+    memory.keeps_inputs = true;
+    memory.saved_bytes = tokens_ * rank_ * element_size_;
+    memory.working_bytes = tokens_ * out * element_size_;
+    module.predict_memory(memory, tokens_, "sizes of the tensors that LoRA makes");
   }
 
   int64_t rank_;
   double scale_;
   std::vector<std::string> targets_;
+  int64_t tokens_;        ///< of a call; 0: not known
+  int64_t element_size_;  ///< bytes, of what linears compute in
 };
 
 }  // namespace

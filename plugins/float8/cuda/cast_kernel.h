@@ -164,24 +164,19 @@ struct CastKernel {
   TITAN_HD static void measure(const Elements<T>& x, const float (&scaled)[kVector], const Bytes8& codes, float scale,
                                float (&measures)[kMeasures]) {
     for (int j = 0; j < kVector; ++j) {
-      const float value = load_float(x.of[j]), magnitude = float_of(bits_of(value) & 0x7fffffffU);
+      const float value = load_float(x.of[j]);
       const float error = value - decode<F>(codes.of[j]) / scale;
       measures[kNonZero] += value != 0.0F ? 1.0F : 0.0F;
       measures[kLost] += value != 0.0F && (codes.of[j] & 0x7fU) == 0 ? 1.0F : 0.0F;
       measures[kSaturated] += float_of(bits_of(scaled[j]) & 0x7fffffffU) > FormatFacts<F>::kMax ? 1.0F : 0.0F;
       measures[kSignal] += value * value;
       measures[kNoise] += error * error;
-      if (!(measures[kLargest] >= magnitude)) measures[kLargest] = magnitude;
+      measures[kLargest] = larger_magnitude(measures[kLargest], value);
     }
   }
   TITAN_HD static float total(const float* of_threads, bool largest) {
     float result = of_threads[0];
-    for (int i = 1; i < kThreads; ++i) {
-      if (!largest)
-        result += of_threads[i];
-      else if (!(result >= of_threads[i]))
-        result = of_threads[i];
-    }
+    for (int i = 1; i < kThreads; ++i) result = largest ? larger_magnitude(result, of_threads[i]) : result + of_threads[i];
     return result;
   }
 

@@ -62,12 +62,12 @@ std::optional<Cast> wanted(const Cast& cast, bool really = true) {
   return really && cast.granularity != Granularity::kNone ? std::optional<Cast>(cast) : std::nullopt;
 }
 
-/// The weight in fp8, and of which version.
+/// The weight in fp8, of which version, and after how many updates of scales.
 class WeightMemory final : public LayerMemory {
  public:
   std::mutex mutex;
   std::optional<Quantised> weight;
-  uint64_t version = 0;
+  uint64_t version = 0, updates = 0;
 };
 
 }  // namespace
@@ -135,16 +135,19 @@ Matrix CudaBackend::multiply(const Operand& left, const Operand& right, const Wa
   return result;
 }
 
-Quantised CudaBackend::quantise_weight(const ForwardCall& call, const Matrix& w) {
+Quantised CudaBackend::quantise_weight(const ForwardCall& call) {
   auto* memory = static_cast<WeightMemory*>(call.memory);
+  const uint64_t updates = updates_;
   std::unique_lock<std::mutex> lock;
   if (memory) {
     lock = std::unique_lock(memory->mutex);
-    // Its scales travel with it: a later scale for the same bytes would be wrong.
-    if (memory->weight && memory->version == call.weight_version && (memory->weight->columns || !call.needs_x))
-      return *memory->weight;
+    // Its scales travel with it: a later scale for the same bytes would be wrong. A frozen weight keeps its version
+    // while its scale moves: it is cast again, as a resumed run casts it.
+    const bool current = memory->version == call.weight_version && memory->updates == updates;
+    if (memory->weight && current && (memory->weight->columns || !call.needs_x)) return *memory->weight;
     memory->weight.reset();
   }
+  const Matrix w = aligned(pad_columns(call.w, size_multiple(plan_.recipe)));
   const std::optional<Cast> columns = wanted(plan_.dx.right, call.needs_x);
   Quantised weight = quantise(w, {wanted(plan_.y.right), columns, call.stored.w, false, rows_of(w), call.stream});
   // Both operands of a product are scaled in the same mode.
@@ -155,6 +158,7 @@ Quantised CudaBackend::quantise_weight(const ForwardCall& call, const Matrix& w)
   if (memory) {
     memory->weight = weight;
     memory->version = call.weight_version;
+    memory->updates = updates;
   }
   return weight;
 }
@@ -162,9 +166,9 @@ Quantised CudaBackend::quantise_weight(const ForwardCall& call, const Matrix& w)
 Forward CudaBackend::forward(const ForwardCall& call) {
   const auto guard = on_device_of(call.x);
   const int64_t multiple = size_multiple(plan_.recipe), tokens = rows_of(call.x);
-  const Matrix x = aligned(pad_columns(call.x, multiple)), w = aligned(pad_columns(call.w, multiple));
-  const Quantised weight = quantise_weight(call, w);
-  Forward result{zeros(x, 0, rows_of(w)), {}, std::nullopt, std::nullopt};
+  const Matrix x = aligned(pad_columns(call.x, multiple));
+  const Quantised weight = quantise_weight(call);
+  Forward result{zeros(x, 0, rows_of(call.w)), {}, std::nullopt, std::nullopt};
   Quantised input;
   if (tokens > 0) {
     input = quantise(x, {wanted(plan_.y.left), wanted(plan_.dw.right, call.needs_w), call.stored.x, false, round_up(tokens, multiple),
@@ -262,6 +266,7 @@ void CudaBackend::stage(const std::vector<Staged>& staged, void* stream) {
 
 void CudaBackend::update(const std::vector<DelayedState>& states, const DelayedOptions& options, void* stream) {
   if (states.empty()) return;
+  ++updates_;
   const auto guard = on_device_of(states.front().history);
   UpdateArguments a{};
   a.length = options.history_length;

@@ -1,6 +1,7 @@
 /// float8 on the GPU, put together from the casts and cuBLASLt's products.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -44,7 +45,7 @@ class CudaBackend final : public Backend {
   Matrix workspace(const Matrix& like, void* stream);
   /// left [M, K] times right [N, K] transposed: [M, N].
   Matrix multiply(const Operand& left, const Operand& right, const Want& want);
-  Quantised quantise_weight(const ForwardCall& call, const Matrix& w);
+  Quantised quantise_weight(const ForwardCall& call);
   Matrix high_precision_w(const Matrix& grad_y, const Matrix& x, bool float32) const;
 
   Plan plan_;
@@ -52,6 +53,7 @@ class CudaBackend final : public Backend {
   const CublasLt& (*library_)();
   std::once_flag opened_;
   std::unique_ptr<Gemm> gemm_;
+  std::atomic<uint64_t> updates_{0};  ///< recipe delayed: how often scales have moved
   std::mutex mutex_;
   std::map<void*, Matrix> workspaces_;  ///< one a stream: products of two streams must not share it
 };

@@ -156,7 +156,11 @@ CastReport measure_cast(const Matrix& x, const Cast& cast, const std::optional<M
   for (int64_t tile = 0; tile < rows_of(counted); ++tile)
     for (int m = 0; m < kMeasures; ++m) {
       const double value = values[tile * kMeasures + m];
-      sums[m] = m == kLargest ? (sums[m] >= value ? sums[m] : value) : sums[m] + value;
+      // A NaN is above all, and stays.
+      if (m != kLargest)
+        sums[m] += value;
+      else if (!(value <= sums[m]) && !std::isnan(sums[m]))
+        sums[m] = value;
     }
   CastReport report;
   report.amax = sums[kLargest];

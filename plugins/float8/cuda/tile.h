@@ -63,6 +63,11 @@ TITAN_HD int32_t magnitude_bits(T value) {
 
 TITAN_HD int32_t greater(int32_t a, int32_t b) { return a > b ? a : b; }
 
+/// The larger magnitude in the order of magnitude_bits: a NaN is above all.
+TITAN_HD float larger_magnitude(float a, float b) {
+  return float_of(static_cast<uint32_t>(greater(magnitude_bits(a), magnitude_bits(b))));
+}
+
 /// The hardware's conversion on a GPU, the toolkit's software twin on a CPU: two at a time, first one low.
 template <Format F>
 TITAN_HD Bytes8 encode_vector(const float (&x)[kVector]) {

@@ -109,8 +109,8 @@ typedef struct titan_host {
 #if TITAN_API_VERSION >= 2
   /* --- since level 2. A table of level 1 ends here: a plugin with `api_min` 1 compares struct_size
    * before it uses one of these (in C++ titan::sdk::host_has). --- */
-  /* Says how much faster `module`, which this instance has recorded to replace or wrap, will be; once
-   * for each. Shown by `titan plan`. */
+  /* Says how fast `module`, which this instance has recorded to replace or wrap, will be and what it
+   * will hold; once for each. Shown by `titan plan` and `titan estimate`. */
   titan_status (*record_prediction)(titan_model *, uint64_t module,
                                     const titan_prediction *prediction);
   /* backward: the sum of the gradients that earlier micro-batches gave `parameter`: contiguous, in the

@@ -19,6 +19,8 @@ typedef struct titan_model titan_model;
  *   embedding     ids[.., int64]              y       weight[num, dim]  num_embeddings, dim
  *   attention     x[B, S, dim], rope, positions?, document_ids?  y  (its linears)  dim, n_heads,
  *                                                     n_kv_heads, head_dim, layer
+ *   qk_norm_attention  as attention, but each head of q and k goes through an rms_norm of head_dim
+ *                 (q_norm, k_norm) before it is rotated; parameters of these two besides
  *   feed_forward  x[.., dim]                  y       (its linears)     dim, hidden_dim, layer
  *   block         x[B, S, dim], rope, positions?, document_ids?  y  (all below)    dim, layer
  *   decoder       tokens[B, S, int64]         logits  (all below)       dim, n_layers, vocab_size,
@@ -31,6 +33,7 @@ typedef struct titan_model titan_model;
 #define TITAN_KIND_RMS_NORM "rms_norm"
 #define TITAN_KIND_EMBEDDING "embedding"
 #define TITAN_KIND_ATTENTION "attention"
+#define TITAN_KIND_QK_NORM_ATTENTION "qk_norm_attention" /* hosts before it have no such models */
 #define TITAN_KIND_FEED_FORWARD "feed_forward"
 #define TITAN_KIND_BLOCK "block"
 #define TITAN_KIND_DECODER "decoder"
@@ -112,16 +115,27 @@ typedef struct titan_layout {
 } titan_layout;
 
 #if TITAN_API_VERSION >= 2
-/* How much faster a converter expects a module to be once it is changed. For users to read; nothing
- * is decided by it. */
+/* How fast a converter expects a module to be once it is changed, and what memory it will take. For
+ * users to read; nothing is decided by it. */
 typedef struct titan_prediction {
   uint32_t struct_size;
-  uint32_t flags; /* 0 */
-  /* Time of the stock module's forward and backward over that of the changed one: finite, above 0. */
+  uint32_t flags; /* TITAN_PREDICTION_... */
+  /* Time of the stock module's forward and backward over that of the changed one: finite, above 0;
+   * 0 with TITAN_PREDICTION_MEMORY: nothing is said of it. */
   double speedup;
   int64_t tokens; /* in a call, for which it was computed: above 0 */
   titan_string basis; /* what it rests on, one line: "modelled: H200, 790 TFLOP/s bf16"; copied */
+  /* With TITAN_PREDICTION_MEMORY, else 0. Bytes of one call on `tokens` tokens, none negative. The
+   * host counts arguments, the output and gradients by itself. */
+  int64_t saved_bytes;   /* made in forward and kept for backward, beside arguments and output */
+  int64_t working_bytes; /* held at most at once inside forward or backward, gone when it returns */
+  int64_t cache_bytes;   /* kept from call to call (a quantised weight), whatever the tokens */
 } titan_prediction;
+
+#define TITAN_PREDICTION_MEMORY 1u      /* the three sizes are given */
+#define TITAN_PREDICTION_KEEPS_INPUTS 2u /* with MEMORY: the inputs are kept for backward as they are */
+#define TITAN_PREDICTION_KEEPS_OUTPUT 4u /* with MEMORY: so is the output; of a wrap after the module,
+                                          * the y that it is given */
 #endif
 
 #define TITAN_SPEC_NON_PERSISTENT 1u /* buffers: not written to checkpoints */

@@ -19,12 +19,14 @@ std::vector<float> read(TensorRef tensor) {
   std::vector<float> values(static_cast<size_t>(tensor.numel()));
   const titan_dl_dtype type = tensor.info().dtype;
   for (size_t i = 0; i < values.size(); ++i)
-    values[i] = type.bits == 16 ? static_cast<float>(tensor.data<BFloat16>()[i]) : tensor.data<float>()[i];
+    values[i] =
+        type.bits == 16 ? static_cast<float>(tensor.data<BFloat16>()[i]) : tensor.data<float>()[i];
   return values;
 }
 
 /// A tensor of that type on the CPU.
-Tensor written(TensorRef like, titan_dl_dtype type, const std::vector<int64_t>& shape, const std::vector<float>& values) {
+Tensor written(TensorRef like, titan_dl_dtype type, const std::vector<int64_t>& shape,
+               const std::vector<float>& values) {
   Tensor made = Tensor::empty(like, type, shape);
   for (size_t i = 0; i < values.size(); ++i) {
     if (type.bits == 16)
@@ -47,7 +49,8 @@ class SummedLinear final : public Impl {
     std::vector<float> y(static_cast<size_t>(rows * out_));
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t o = 0; o < out_; ++o)
-        for (int64_t i = 0; i < in_; ++i) y[r * out_ + o] += values[r * in_ + i] * weight[o * in_ + i];
+        for (int64_t i = 0; i < in_; ++i)
+          y[r * out_ + o] += values[r * in_ + i] * weight[o * in_ + i];
     std::vector<int64_t> shape = x.shape();
     shape.back() = out_;
     call.save(x);
@@ -63,14 +66,16 @@ class SummedLinear final : public Impl {
       std::vector<float> dx(static_cast<size_t>(rows * in_));
       for (int64_t r = 0; r < rows; ++r)
         for (int64_t o = 0; o < out_; ++o)
-          for (int64_t i = 0; i < in_; ++i) dx[r * in_ + i] += given[r * out_ + o] * weight[o * in_ + i];
+          for (int64_t i = 0; i < in_; ++i)
+            dx[r * in_ + i] += given[r * out_ + o] * weight[o * in_ + i];
       call.set_grad("x", written(x, x.info().dtype, x.shape(), dx));
     }
     if (!call.needs_grad("weight")) return;
     std::vector<float> dw(static_cast<size_t>(out_ * in_));
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t o = 0; o < out_; ++o)
-        for (int64_t i = 0; i < in_; ++i) dw[o * in_ + i] += given[r * out_ + o] * values[r * in_ + i];
+        for (int64_t i = 0; i < in_; ++i)
+          dw[o * in_ + i] += given[r * out_ + o] * values[r * in_ + i];
     const TensorRef sum = in_place_ ? call.grad_accumulator("weight") : TensorRef();
     if (sum && sum.info().dtype.bits == 32) {
       for (size_t i = 0; i < dw.size(); ++i) sum.data<float>()[i] += dw[i];
@@ -96,13 +101,16 @@ class Converter {
         tokens_(create.tokens_per_call()),
         bits_(create.compute_dtype().bits) {
     if (create.device().type != TITAN_CPU)
-      throw Error(TITAN_UNSUPPORTED, "summed_linear computes on the CPU only", "set training.device: cpu");
+      throw Error(TITAN_UNSUPPORTED, "summed_linear computes on the CPU only",
+                  "set training.device: cpu");
   }
   void convert(const Model& model) const {
     for (const Module& module : model.modules(TITAN_KIND_LINEAR)) {
-      module.replace(std::make_unique<SummedLinear>(static_cast<int64_t>(module.attribute("in_features")),
-                                                    static_cast<int64_t>(module.attribute("out_features")), wide_, in_place_));
-      if (speedup_ != 0 && tokens_ != 0) module.predict(speedup_, tokens_, "made up, for " + std::to_string(bits_) + " bits");
+      module.replace(std::make_unique<SummedLinear>(
+          static_cast<int64_t>(module.attribute("in_features")),
+          static_cast<int64_t>(module.attribute("out_features")), wide_, in_place_));
+      if (speedup_ != 0 && tokens_ != 0)
+        module.predict(speedup_, tokens_, "made up, for " + std::to_string(bits_) + " bits");
     }
   }
   void post_optimizer_hook(const Hook& hook) const {

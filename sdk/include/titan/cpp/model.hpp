@@ -45,6 +45,16 @@ inline titan_init_rule init_kaiming_uniform() {
   return rule;
 }
 
+#if TITAN_API_VERSION >= 2
+/// What one call of a changed module holds, in bytes; see titan_prediction.
+struct Memory {
+  int64_t saved_bytes = 0;    ///< made in forward and kept for backward
+  int64_t working_bytes = 0;  ///< at most at once inside a call
+  int64_t cache_bytes = 0;    ///< from call to call
+  bool keeps_inputs = false, keeps_output = false;  ///< for backward, as they are
+};
+#endif
+
 /// One module of the stock model; valid during convert().
 class Module {
  public:
@@ -122,6 +132,23 @@ class Module {
     prediction.basis = to_string(basis);
     check(host().record_prediction(model_, index_, &prediction));
   }
+  /// Says what one call of this module, already replaced or wrapped, will hold, and perhaps how fast
+  /// it will be (`speedup`, 0: not said). Does nothing on a host of level 1.
+  void predict_memory(const Memory& memory, int64_t tokens, std::string_view basis,
+                      double speedup = 0) const {
+    if (!host_has(&titan_host::record_prediction)) return;
+    auto prediction = sized<titan_prediction>();
+    prediction.flags = TITAN_PREDICTION_MEMORY |
+                       (memory.keeps_inputs ? TITAN_PREDICTION_KEEPS_INPUTS : 0u) |
+                       (memory.keeps_output ? TITAN_PREDICTION_KEEPS_OUTPUT : 0u);
+    prediction.speedup = speedup;
+    prediction.tokens = tokens;
+    prediction.basis = to_string(basis);
+    prediction.saved_bytes = memory.saved_bytes;
+    prediction.working_bytes = memory.working_bytes;
+    prediction.cache_bytes = memory.cache_bytes;
+    check(host().record_prediction(model_, index_, &prediction));
+  }
 #endif
   /// Says why this module stays as it is.
   void keep(std::string_view reason) const {
@@ -159,7 +186,7 @@ class Model {
     std::vector<Module> found;
     bool known = kind.empty();
     for (const char* name : {TITAN_KIND_LINEAR, TITAN_KIND_RMS_NORM, TITAN_KIND_EMBEDDING, TITAN_KIND_ATTENTION,
-                             TITAN_KIND_FEED_FORWARD, TITAN_KIND_BLOCK, TITAN_KIND_DECODER})
+                             TITAN_KIND_QK_NORM_ATTENTION, TITAN_KIND_FEED_FORWARD, TITAN_KIND_BLOCK, TITAN_KIND_DECODER})
       known = known || kind == name;
     for (uint64_t i = 0; i < count; ++i) {
       Module module(model_, i);
@@ -168,7 +195,8 @@ class Model {
     }
     if (!known)  // Else a misspelt kind would change nothing, and say nothing.
       throw Error(TITAN_INVALID_ARGUMENT, "there is no kind of module '" + std::string(kind) + "'",
-                  "kinds are linear, rms_norm, embedding, attention, feed_forward, block and decoder");
+                  "kinds are linear, rms_norm, embedding, attention, qk_norm_attention, "
+                  "feed_forward, block and decoder");
     return found;
   }
   /// Any module by name, selected or not.
