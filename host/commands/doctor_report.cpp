@@ -36,7 +36,7 @@ std::string driver_text(const DoctorFacts& facts) {
 
 std::string or_none(int32_t version, const std::string& text) { return version > 0 ? text : "not found"; }
 
-/// 130100 → "13.1.0"; up to CUDA 12 120304 → "12.3.4".
+/// 130100 → "13.1.0", 22703 → "2.27.3".
 std::string three_parts(int32_t version) {
   return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
 }

@@ -124,6 +124,7 @@ int run_steps(train::Trainer& trainer, train::Checkpointer& checkpointer, StepRe
   while (trainer.steps_done() < trainer.total_steps() && signals.received() == 0) {
     if (profiler) profiler->before_step(trainer.steps_done() + 1);
     const train::StepResult result = trainer.step();
+    if (profiler && profiler->due(result.step)) reports.clear_line();
     if (profiler) profiler->after_step(result.step);
     reports.add(result);
     // Saved before it is validated: a signal or a time limit may come in between.

@@ -1,5 +1,6 @@
 #include "observe/step_profiler.h"
 
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/autograd/profiler_kineto.h>
 
 #include <cstdlib>
@@ -60,7 +61,7 @@ void StepProfiler::before_step(int64_t step) {
 
 void StepProfiler::after_step(int64_t step) {
   step_.reset();
-  if (recording_ && step % schedule_.freq == 0) save(step);
+  if (due(step)) save(step);
 }
 
 void StepProfiler::finish(int64_t last_step) {
@@ -70,6 +71,8 @@ void StepProfiler::finish(int64_t last_step) {
 
 void StepProfiler::save(int64_t step) {
   prepared_ = recording_ = false;
+  // What a GPU has not done yet would be missing.
+  if (cuda_) c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA).synchronizeDevice(0);
   const std::unique_ptr<profiler::ProfilerResult> result = profiler::disableProfiler();
   const std::filesystem::path folder = folder_ / ("iteration_" + std::to_string(step));
   make_folder(folder);

@@ -32,6 +32,8 @@ class StepProfiler {
   StepProfiler& operator=(const StepProfiler&) = delete;
 
   void before_step(int64_t step);
+  /// Whether after_step() will write a trace.
+  bool due(int64_t step) const { return recording_ && step % schedule_.freq == 0; }
   /// Throws an environment error naming the file if a trace is due and cannot be written.
   void after_step(int64_t step);
   /// Training is over: writes what was recorded of a cycle that is not complete.
