@@ -18,7 +18,8 @@ namespace {
 /// Process-wide, as standard error is: set once by main(), read by every log line.
 std::atomic<LogLevel> shown_level{LogLevel::kInfo};
 
-/// The receiver of the LogCopy that lives, under its lock. Never destroyed: threads may log at exit.
+/// The receiver of the LogCopy that lives, under its lock. Never destroyed: threads may log at
+/// exit.
 struct CopyReceiver {
   std::mutex lock;
   LogLevel least = LogLevel::kError;

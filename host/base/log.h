@@ -24,9 +24,9 @@ inline void log_info(std::string_view text) { log(LogLevel::kInfo, text); }
 inline void log_warning(std::string_view text) { log(LogLevel::kWarning, text); }
 inline void log_error(std::string_view text) { log(LogLevel::kError, text); }
 
-/// While it lives, what is logged at `least` or above also goes to `receive`, shown or not: one call at a
-/// time, from the thread that logs. `receive` must neither log nor throw. There is one LogCopy at a
-/// time.
+/// While it lives, what is logged at `least` or above also goes to `receive`, shown or not: one
+/// call at a time, from the thread that logs. `receive` must neither log nor throw. There is one
+/// LogCopy at a time.
 class LogCopy {
  public:
   using Receive = std::function<void(LogLevel, std::string_view)>;

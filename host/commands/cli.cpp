@@ -119,7 +119,8 @@ int dispatch(int argc, char** argv) {
   why_app->add_option("what", what, "a converter, a plugin or a .so file");
   why_app->add_flag("--json", json, "as JSON");
   why_app->allow_extras();
-  CLI::App* plugins_doctor_app = plugins_app->add_subcommand("doctor", "tries every plugin in a process of its own; reports all problems");
+  CLI::App* plugins_doctor_app = plugins_app->add_subcommand(
+      "doctor", "tries every plugin in a process of its own; reports all problems");
   plugins_doctor_app->add_flag("--json", json, "as JSON");
   plugins_doctor_app->allow_extras();
 
@@ -150,15 +151,19 @@ int dispatch(int argc, char** argv) {
   CLI::App* schema_app = config_app->add_subcommand("schema", "the JSON Schema of configs, with the plugins that are found");
   schema_app->allow_extras();
 
-  CLI::App* doctor_app = app.add_subcommand("doctor", "whether this machine can train; versions for bug reports: [CONFIG.yaml]");
+  CLI::App* doctor_app = app.add_subcommand(
+      "doctor", "whether this machine can train; versions for bug reports: [CONFIG.yaml]");
   doctor_app->add_flag("--json", json, "as JSON");
   doctor_app->allow_extras();
 
   std::vector<std::string> runs;
   std::string output;
-  CLI::App* report_app = app.add_subcommand("report", "one HTML page with curves, config, plugins and system of runs: RUN [RUN ...]");
+  CLI::App* report_app = app.add_subcommand(
+      "report", "one HTML page with curves, config, plugins and system of runs: RUN [RUN ...]");
   report_app->add_option("run", runs, "dump folders of runs, or metrics.jsonl files");
-  report_app->add_option("-o,--output", output, "where the page goes; default: report.html in the first RUN; -: standard output");
+  report_app->add_option(
+      "-o,--output", output,
+      "where the page goes; default: report.html in the first RUN; -: standard output");
 
   std::string shell;
   CLI::App* completion_app = app.add_subcommand("completion", "prints the completion script of a shell: bash or zsh");

@@ -22,15 +22,17 @@ PluginFacts plugin_facts(const config::LoadedConfig& config) {
   for (const plugins::CatalogEntry& entry : catalog.entries()) {
     const plugins::Verdict& verdict = entry.judged.verdict;
     if (entry.loadable())
-      facts.names.push_back(printable_path(entry.judged.description->name + " " + entry.judged.description->version));
+      facts.names.push_back(
+          printable_path(entry.judged.description->name + " " + entry.judged.description->version));
     if (verdict.outcome == plugins::Outcome::kRefused)
-      facts.problems.push_back({"the plugin " + printable_path(entry.judged.path.native()) + " is refused: " +
-                                    verdict.reason_with_rule(),
+      facts.problems.push_back({"the plugin " + printable_path(entry.judged.path.native()) +
+                                    " is refused: " + verdict.reason_with_rule(),
                                 verdict.hint});
   }
   for (const plugins::DuplicateConverter& duplicate : catalog.duplicates())
-    facts.problems.push_back({"the converter '" + duplicate.name + "' is in " + joined(duplicate.paths, " and "),
-                              "remove all but one of them, or deny one (plugins.deny)"});
+    facts.problems.push_back(
+        {"the converter '" + duplicate.name + "' is in " + joined(duplicate.paths, " and "),
+         "remove all but one of them, or deny one (plugins.deny)"});
   for (const plugins::SearchNotice& notice : catalog.notices())
     facts.problems.push_back({notice.where + " " + notice.text, notice.hint});
   return facts;
@@ -40,7 +42,8 @@ PluginFacts plugin_facts(const config::LoadedConfig& config) {
 
 bool doctor(const ConfigArguments& arguments, bool json) {
   const config::LoadedConfig config = config::load_config(arguments.file, arguments.overrides);
-  // Before LibTorch's CUDA library is opened: what is tried afterwards would be given a process with its threads.
+  // Before LibTorch's CUDA library is opened: what is tried afterwards would be given a process
+  // with its threads.
   const PluginFacts plugins = plugin_facts(config);
   DoctorFacts facts = gather_doctor_facts(config.values.job.dump_folder);
   facts.plugins = plugins;

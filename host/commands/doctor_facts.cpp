@@ -55,7 +55,8 @@ std::string driver_release() {
   std::ifstream file("/proc/driver/nvidia/version");
   std::string line;
   std::smatch found;
-  return std::getline(file, line) && std::regex_search(line, found, std::regex(R"(\s(\d+\.\d+(\.\d+)?)\s)"))
+  return std::getline(file, line) &&
+                 std::regex_search(line, found, std::regex(R"(\s(\d+\.\d+(\.\d+)?)\s)"))
              ? found[1].str()
              : "";
 }
@@ -76,8 +77,10 @@ void ask_locale(DoctorFacts& facts) {
 /// Variables that change speed or what is seen; none of them holds a path.
 std::map<std::string, std::string> environment_variables() {
   const std::regex wanted(
-      "(OMP_(NUM_THREADS|WAIT_POLICY|PROC_BIND|PLACES|DYNAMIC|SCHEDULE)|GOMP_(CPU_AFFINITY|SPINCOUNT)|"
-      "KMP_(AFFINITY|BLOCKTIME)|MKL_NUM_THREADS|MKL_DYNAMIC|OPENBLAS_NUM_THREADS|ATEN_CPU_CAPABILITY|"
+      "(OMP_(NUM_THREADS|WAIT_POLICY|PROC_BIND|PLACES|DYNAMIC|SCHEDULE)|GOMP_(CPU_AFFINITY|"
+      "SPINCOUNT)|"
+      "KMP_(AFFINITY|BLOCKTIME)|MKL_NUM_THREADS|MKL_DYNAMIC|OPENBLAS_NUM_THREADS|ATEN_CPU_"
+      "CAPABILITY|"
       "CUDA_(VISIBLE_DEVICES|LAUNCH_BLOCKING|DEVICE_ORDER|MODULE_LOADING|DEVICE_MAX_CONNECTIONS)|"
       "CUBLAS_WORKSPACE_CONFIG|NVIDIA_TF32_OVERRIDE|PYTORCH_(CUDA_)?ALLOC_CONF|"
       "NCCL_(DEBUG|P2P_DISABLE|SHM_DISABLE|IB_DISABLE|SOCKET_IFNAME|ALGO|PROTO))=(.*)");
@@ -116,7 +119,8 @@ DoctorFacts gather_doctor_facts(const std::string& dump_folder) {
   facts.dump_folder = dump_folder;
   facts.disk = observe::disk_space(dump_folder);
   std::error_code error;
-  if (std::filesystem::is_directory("/dev/shm", error)) facts.shared_memory = observe::disk_space("/dev/shm");
+  if (std::filesystem::is_directory("/dev/shm", error))
+    facts.shared_memory = observe::disk_space("/dev/shm");
   facts.limits = process_limits();
   ask_locale(facts);
   facts.environment = environment_variables();

@@ -26,9 +26,9 @@ struct ProcessLimits {
 };
 
 struct TorchFacts {
-  std::string version;  ///< "2.11.0"
-  std::string build;    ///< which build of it, as plugins of tier exact are told
-  std::string cpu_capability;                ///< "AVX512"
+  std::string version;         ///< "2.11.0"
+  std::string build;           ///< which build of it, as plugins of tier exact are told
+  std::string cpu_capability;  ///< "AVX512"
   std::map<std::string, std::string> flags;  ///< "USE_NCCL" to "1", as it was configured
   int64_t threads = 0;                       ///< that operators use
   bool has(const std::string& flag) const;   ///< "USE_NCCL": configured, and not OFF or 0
@@ -46,7 +46,8 @@ struct DoctorFacts {
   train::CudaDriver driver;
   std::string driver_release;      ///< "580.65.06"; empty: not known
   bool device_files = false;       ///< /dev/nvidiactl is there
-  std::string torch_cuda_problem;  ///< why libtorch_cuda does not open; empty: it does, or no GPU asks for it
+  std::string torch_cuda_problem;  ///< why libtorch_cuda does not open; empty: it does, or no GPU
+                                   ///< asks for it
   int32_t cuda_runtime = 0, cublaslt = 0, nccl = 0;  ///< versions as in train/cuda_facts.h
   observe::SystemFacts system;
   std::string dump_folder;
@@ -55,11 +56,13 @@ struct DoctorFacts {
   ProcessLimits limits;
   std::string locale;        ///< what LC_ALL, LC_CTYPE or LANG ask for; empty: none
   std::string locale_codes;  ///< "UTF-8"; empty: no such locale is installed
-  std::map<std::string, std::string> environment;  ///< of OpenMP, MKL, CUDA and NCCL, those that are set
+  std::map<std::string, std::string>
+      environment;  ///< of OpenMP, MKL, CUDA and NCCL, those that are set
   PluginFacts plugins;
 };
 
-/// All but the plugins, of this machine and process. Opens LibTorch's CUDA library if there is a GPU.
+/// All but the plugins, of this machine and process. Opens LibTorch's CUDA library if there is a
+/// GPU.
 DoctorFacts gather_doctor_facts(const std::string& dump_folder);
 
 }  // namespace titan::commands

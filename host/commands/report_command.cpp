@@ -51,7 +51,8 @@ void refuse_other_files(const fs::path& output) {
   std::error_code error;
   if (!fs::exists(output, error)) return;
   if (fs::is_directory(output, error))
-    throw usage_error(output.string() + " is a folder", "titan report", "name a file: -o " + (output / "report.html").string());
+    throw usage_error(output.string() + " is a folder", "titan report",
+                      "name a file: -o " + (output / "report.html").string());
   std::ifstream file(output, std::ios::binary);
   std::string begin(512, '\0');
   file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
@@ -65,9 +66,11 @@ void refuse_other_files(const fs::path& output) {
 
 void report(const std::vector<std::string>& runs, const std::string& output) {
   if (runs.empty())
-    throw usage_error("no run was named", "titan report", "titan report RUN [RUN ...] [-o FILE]; a RUN is the dump folder of a run");
+    throw usage_error("no run was named", "titan report",
+                      "titan report RUN [RUN ...] [-o FILE]; a RUN is the dump folder of a run");
   const bool to_file = output != "-";
-  const fs::path path = output.empty() ? metrics_file_of(runs.front()).parent_path() / "report.html" : fs::path(output);
+  const fs::path path = output.empty() ? metrics_file_of(runs.front()).parent_path() / "report.html"
+                                       : fs::path(output);
   if (to_file) refuse_other_files(path);
   std::vector<observe::ReportRun> read;
   for (const std::string& run : runs) read.push_back(read_report_run(run));

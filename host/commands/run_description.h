@@ -13,10 +13,11 @@
 
 namespace titan::commands {
 
-/// Without sessions and warnings. `plugins`: where each converter comes from, by its name. `peak`: the
-/// line of the log about the peak behind mfu.
+/// Without sessions and warnings. `plugins`: where each converter comes from, by its name. `peak`:
+/// the line of the log about the peak behind mfu.
 observe::RunFile describe_run(const train::Trainer& trainer, const config::Config& config,
                               const std::vector<config::ConverterRequest>& requests,
-                              const std::map<std::string, checkpoint::ConverterRecord>& plugins, const std::string& peak);
+                              const std::map<std::string, checkpoint::ConverterRecord>& plugins,
+                              const std::string& peak);
 
 }  // namespace titan::commands

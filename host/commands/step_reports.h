@@ -14,8 +14,8 @@
 
 namespace titan::commands {
 
-/// A line of the log, and what the sinks make of the numbers, in step 1, every metrics.log_freq steps
-/// and at the end; a progress line on terminals.
+/// A line of the log, and what the sinks make of the numbers, in step 1, every metrics.log_freq
+/// steps and at the end; a progress line on terminals.
 class StepReports {
  public:
   /// What it is given must outlive it.

@@ -116,8 +116,8 @@ void report_stop(int signal, int64_t step, const config::Config& config,
   }
 }
 
-/// Trains, saves and validates until all steps are done or a signal comes, and saves what there is. Returns
-/// the signal; 0: all steps are done. `profiler`: null without profiling.
+/// Trains, saves and validates until all steps are done or a signal comes, and saves what there is.
+/// Returns the signal; 0: all steps are done. `profiler`: null without profiling.
 int run_steps(train::Trainer& trainer, train::Checkpointer& checkpointer, StepReports& reports,
               observe::StepProfiler* profiler, const train::SignalGuard& signals) {
   const auto take_snapshot = [&trainer](bool model_only) { return trainer.snapshot(model_only); };
@@ -190,23 +190,29 @@ int train(const ConfigArguments& arguments, const std::vector<std::string>& comm
   std::vector<observe::MetricsSink*> sinks = {&writer};
   std::optional<observe::TensorBoardWriter> tensorboard;
   if (config.metrics.enable_tensorboard) {
-    tensorboard.emplace(std::filesystem::path(config.job.dump_folder) / config.metrics.save_tb_folder, trainer.steps_done());
+    tensorboard.emplace(
+        std::filesystem::path(config.job.dump_folder) / config.metrics.save_tb_folder,
+        trainer.steps_done());
     sinks.push_back(&*tensorboard);
     log_info("TensorBoard events in " + tensorboard->path().parent_path().string());
   }
   StepReports reports(trainer, config, peak.flops, std::move(sinks));
   std::optional<observe::StepProfiler> profiler;
   if (config.profiling.enable_profiling)
-    profiler.emplace(profile_schedule(config.profiling),
-                     std::filesystem::path(config.job.dump_folder) / config.profiling.save_traces_folder,
-                     trainer.device().device.is_cuda());
-  keeper.begin(config.job.dump_folder, describe_run(trainer, config, applied.requests, applied.plugins, peak.text),
+    profiler.emplace(
+        profile_schedule(config.profiling),
+        std::filesystem::path(config.job.dump_folder) / config.profiling.save_traces_folder,
+        trainer.device().device.is_cuda());
+  keeper.begin(config.job.dump_folder,
+               describe_run(trainer, config, applied.requests, applied.plugins, peak.text),
                trainer.steps_done());
   const train::SignalGuard signals;
   try {
-    const int signal = run_steps(trainer, checkpointer, reports, profiler ? &*profiler : nullptr, signals);
+    const int signal =
+        run_steps(trainer, checkpointer, reports, profiler ? &*profiler : nullptr, signals);
     if (signal == 0) {
-      log_info("Training completed: " + reports.summary() + "; metrics in " + writer.path().string());
+      log_info("Training completed: " + reports.summary() + "; metrics in " +
+               writer.path().string());
       keeper.end(trainer.steps_done(), "completed");
       return 0;
     }

@@ -119,10 +119,14 @@ void check_profiling(const LoadedConfig& config) {
       profiling.profiler_warmup <= profiling.profile_freq - profiling.profiler_active)
     return;
   throw usage_error("profiling.profiler_warmup (" + std::to_string(profiling.profiler_warmup) +
-                        ") and profiling.profiler_active (" + std::to_string(profiling.profiler_active) +
-                        ") are more steps than profiling.profile_freq (" + std::to_string(profiling.profile_freq) + ")",
-                    place_of(config, {"profiling.profile_freq", "profiling.profiler_active", "profiling.profiler_warmup"}),
-                    "a trace every so many steps has that many steps for both: raise profile_freq, or lower the others");
+                        ") and profiling.profiler_active (" +
+                        std::to_string(profiling.profiler_active) +
+                        ") are more steps than profiling.profile_freq (" +
+                        std::to_string(profiling.profile_freq) + ")",
+                    place_of(config, {"profiling.profile_freq", "profiling.profiler_active",
+                                      "profiling.profiler_warmup"}),
+                    "a trace every so many steps has that many steps for both: raise profile_freq, "
+                    "or lower the others");
 }
 
 /// A value that is not the default was meant to do something.
@@ -150,15 +154,21 @@ void check_switch(const LoadedConfig& config, const Switch& rule) {
   for (const std::string& key : rule.keys) {
     const Field& field = *find_field(rule.section, key);
     if (turned_off && !from_command_line(config, field.full_name())) continue;
-    refuse_without_effect(config, field, rule.off, "set " + enable + ": true, or leave the key out");
+    refuse_without_effect(config, field, rule.off,
+                          "set " + enable + ": true, or leave the key out");
   }
 }
 
 void check_effects(const LoadedConfig& config) {
   const Config& values = config.values;
-  check_switch(config, {"metrics", "enable_tensorboard", {"save_tb_folder"}, "no TensorBoard events are written"});
-  check_switch(config, {"profiling", "enable_profiling",
-                        {"save_traces_folder", "profile_freq", "profiler_active", "profiler_warmup"}, "no steps are profiled"});
+  check_switch(
+      config,
+      {"metrics", "enable_tensorboard", {"save_tb_folder"}, "no TensorBoard events are written"});
+  check_switch(config,
+               {"profiling",
+                "enable_profiling",
+                {"save_traces_folder", "profile_freq", "profiler_active", "profiler_warmup"},
+                "no steps are profiled"});
   if (values.training.on_nonfinite != "skip")
     refuse_without_effect(
         config, *find_field("training", "max_skipped_steps"),
@@ -167,7 +177,8 @@ void check_effects(const LoadedConfig& config) {
   if (!values.checkpoint.enable) {
     std::vector<std::string> keys;
     for (const std::string& key : keys_of("checkpoint"))
-      if (key != "enable" && key != "initial_load_path" && key != "adapter_load_path") keys.push_back(key);
+      if (key != "enable" && key != "initial_load_path" && key != "adapter_load_path")
+        keys.push_back(key);
     check_switch(config, {"checkpoint", "enable", keys, "checkpoints are not enabled"});
   } else if (!values.checkpoint.last_save_model_only) {
     refuse_without_effect(
@@ -184,10 +195,12 @@ void check_effects(const LoadedConfig& config) {
 
 void check_folders(const LoadedConfig& config) {
   if (config.values.profiling.save_traces_folder.empty())
-    throw usage_error("profiling.save_traces_folder is empty", place_of(config, {"profiling.save_traces_folder"}),
+    throw usage_error("profiling.save_traces_folder is empty",
+                      place_of(config, {"profiling.save_traces_folder"}),
                       "name a folder; it lies under job.dump_folder");
   if (config.values.metrics.save_tb_folder.empty())
-    throw usage_error("metrics.save_tb_folder is empty", place_of(config, {"metrics.save_tb_folder"}),
+    throw usage_error("metrics.save_tb_folder is empty",
+                      place_of(config, {"metrics.save_tb_folder"}),
                       "name a folder; it lies under job.dump_folder");
   if (config.values.job.dump_folder.empty())
     throw usage_error("job.dump_folder is empty", place_of(config, {"job.dump_folder"}),

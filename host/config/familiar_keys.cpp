@@ -12,7 +12,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 20> kFamilia
     {"checkpoint.initial_load_model_only",
      "checkpoint.initial_load_path always loads the weights alone"},
     {"checkpoint.initial_load_in_hf", "Hugging Face names are recognised by themselves"},
-    {"checkpoint.last_save_in_hf", "a step holds safetensors under titan's own names; `titan export` makes a Hugging Face folder of it"},
+    {"checkpoint.last_save_in_hf",
+     "a step holds safetensors under titan's own names; `titan export` makes a Hugging Face folder "
+     "of it"},
     {"checkpoint.create_seed_checkpoint", "equal seeds give equal weights: see training.seed"},
     {"checkpoint.load_only", "checkpoint.initial_load_path loads without saving"},
     {"debug.seed", "the seed is training.seed"},
@@ -26,7 +28,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 20> kFamilia
     {"activation_checkpoint.preserve_rng_state", "random generators are always restored"},
     {"activation_checkpoint.early_stop", "the whole forward of a block is always repeated"},
     {"activation_checkpoint.memory_budget", "use the modes none, full or selective"},
-    {"quantize.linear.float8.", "float8 is a converter: model.converters: [float8], with its options in the section float8"},
+    {"quantize.linear.float8.",
+     "float8 is a converter: model.converters: [float8], with its options in the section float8"},
     {"float8.enable_float8_linear", "float8 is applied by model.converters: [float8]"},
     {"experimental.", "extensions are plugins: see plugins.paths"},
 }};

@@ -12,8 +12,8 @@
 namespace titan::observe {
 namespace {
 
-/// Colours that differ for most colour-blind people (Okabe and Ito's), by day and by night, and dashes
-/// for the others and for print.
+/// Colours that differ for most colour-blind people (Okabe and Ito's), by day and by night, and
+/// dashes for the others and for print.
 struct LineStyle {
   const char* day;
   const char* night;
@@ -101,7 +101,8 @@ class Picture {
   }
 
   std::string svg() const {
-    std::string out = "<svg viewBox=\"0 0 " + fixed_point(frame_.width, 0) + " " + fixed_point(frame_.height, 0) +
+    std::string out = "<svg viewBox=\"0 0 " + fixed_point(frame_.width, 0) + " " +
+                      fixed_point(frame_.height, 0) +
                       "\" role=\"img\" xmlns=\"http://www.w3.org/2000/svg\">\n";
     out += element("title", chart_.title + " over steps") + element("desc", description()) + "\n";
     add_grid(out);
@@ -115,35 +116,40 @@ class Picture {
     std::string text;
     for (const Drawn& one : drawn_) {
       const auto value = [&](const SeriesPoint& point) {
-        return short_number(point.value * one.line->scale) + " at step " + std::to_string(point.step);
+        return short_number(point.value * one.line->scale) + " at step " +
+               std::to_string(point.step);
       };
       if (!text.empty()) text += "; ";
       if (!one.line->name.empty()) text += one.line->name + ": ";
       if (one.facts.finite > 0)
-        text += value(one.facts.first) + ", " + value(one.facts.last) + ", least " + value(one.facts.least) +
-                ", largest " + value(one.facts.largest);
+        text += value(one.facts.first) + ", " + value(one.facts.last) + ", least " +
+                value(one.facts.least) + ", largest " + value(one.facts.largest);
       if (const size_t count = one.facts.nonfinite_steps.size(); count > 0)
-        text += std::string(one.facts.finite > 0 ? ", " : "") + "not finite in " + std::to_string(count) + " steps";
+        text += std::string(one.facts.finite > 0 ? ", " : "") + "not finite in " +
+                std::to_string(count) + " steps";
     }
     return text;
   }
 
   void add_grid(std::string& out) const {
-    const std::vector<double> ys = y_.log ? decades(y_.low, y_.high) : ticks_between(y_.low, y_.high, chart_.small ? 4 : 6);
+    const std::vector<double> ys =
+        y_.log ? decades(y_.low, y_.high) : ticks_between(y_.low, y_.high, chart_.small ? 4 : 6);
     const std::string right = place_text(x_.to), left = place_text(x_.from);
     for (const double value : ys) {
       const std::string at = place_text(y_.place(value));
-      out += "<path class=\"grid\" d=\"M" + left + " " + at + "H" + right + "\"/><text class=\"y\" x=\"" +
-             place_text(x_.from - 6) + "\" y=\"" + place_text(y_.place(value) + 3.5) + "\">" + escaped(short_number(value)) +
-             "</text>\n";
+      out += "<path class=\"grid\" d=\"M" + left + " " + at + "H" + right +
+             "\"/><text class=\"y\" x=\"" + place_text(x_.from - 6) + "\" y=\"" +
+             place_text(y_.place(value) + 3.5) + "\">" + escaped(short_number(value)) + "</text>\n";
     }
     for (const double value : ticks_between(x_.low, x_.high, chart_.small ? 4 : 7)) {
       if (value != std::floor(value)) continue;  // there are no half steps
       const std::string at = place_text(x_.place(value));
-      out += "<path class=\"grid\" d=\"M" + at + " " + place_text(y_.from) + "v4\"/><text class=\"x\" x=\"" + at +
-             "\" y=\"" + place_text(y_.from + 16) + "\">" + escaped(short_number(value)) + "</text>\n";
+      out += "<path class=\"grid\" d=\"M" + at + " " + place_text(y_.from) +
+             "v4\"/><text class=\"x\" x=\"" + at + "\" y=\"" + place_text(y_.from + 16) + "\">" +
+             escaped(short_number(value)) + "</text>\n";
     }
-    out += "<path class=\"axis\" d=\"M" + left + " " + place_text(y_.to) + "V" + place_text(y_.from) + "H" + right + "\"/>\n";
+    out += "<path class=\"axis\" d=\"M" + left + " " + place_text(y_.to) + "V" +
+           place_text(y_.from) + "H" + right + "\"/>\n";
   }
 
   std::string point(double step, double value) const {
@@ -158,15 +164,18 @@ class Picture {
                                     [](const Bucket& bucket) { return bucket.low < bucket.high; });
     if (spread) {
       std::string path;
-      for (const Bucket& bucket : one.buckets) path += (path.empty() ? "M" : "L") + point(bucket.step, bucket.high * scale);
+      for (const Bucket& bucket : one.buckets)
+        path += (path.empty() ? "M" : "L") + point(bucket.step, bucket.high * scale);
       for (auto bucket = one.buckets.rbegin(); bucket != one.buckets.rend(); ++bucket)
         path += "L" + point(bucket->step, bucket->low * scale);
       out += "<path class=\"spread " + style + "\" d=\"" + path + "Z\"/>\n";
     }
     std::string path;
-    for (const Bucket& bucket : one.buckets) path += (path.empty() ? "M" : "L") + point(bucket.step, bucket.mean * scale);
+    for (const Bucket& bucket : one.buckets)
+      path += (path.empty() ? "M" : "L") + point(bucket.step, bucket.mean * scale);
     if (one.buckets.size() == 1) path += "h0.1";  // a line of no length is not drawn
-    out += "<path class=\"line " + style + "\" d=\"" + path + "\">" + element("title", one.line->name) + "</path>\n";
+    out += "<path class=\"line " + style + "\" d=\"" + path + "\">" +
+           element("title", one.line->name) + "</path>\n";
   }
 
   /// Small triangles; those that would lie on each other are one.
@@ -176,8 +185,9 @@ class Picture {
       const double at = x_.place(static_cast<double>(step));
       if (at - before < 4) continue;
       before = at;
-      out += "<path class=\"bad\" d=\"M" + place_text(at - 4) + " " + place_text(y_.to - 6) + "h8l-4 7z\">" +
-             element("title", "not finite in step " + std::to_string(step)) + "</path>\n";
+      out += "<path class=\"bad\" d=\"M" + place_text(at - 4) + " " + place_text(y_.to - 6) +
+             "h8l-4 7z\">" + element("title", "not finite in step " + std::to_string(step)) +
+             "</path>\n";
     }
   }
 
@@ -201,7 +211,8 @@ std::vector<double> ticks_between(double low, double high, int64_t most) {
     }
   std::vector<double> ticks;
   // By number, not by adding up: 0.1 + 0.2 is not 0.3.
-  for (double number = std::ceil(low / apart - 1e-9); number * apart <= high + 1e-9 * apart; ++number)
+  for (double number = std::ceil(low / apart - 1e-9); number * apart <= high + 1e-9 * apart;
+       ++number)
     ticks.push_back(number == 0 ? 0 : number * apart);
   return ticks;
 }
@@ -213,9 +224,11 @@ std::string chart_html(const Chart& chart) {
     if (one.facts.finite > 0 || !one.facts.nonfinite_steps.empty()) drawn.push_back(std::move(one));
   }
   if (drawn.empty()) return "";
-  const std::string caption = escaped(chart.title) + (chart.unit.empty() ? "" : " <small>" + escaped(chart.unit) + "</small>");
-  return std::string("<figure") + (chart.small ? " class=\"small\"" : "") + "><figcaption>" + caption + "</figcaption>\n" +
-         Picture(chart, std::move(drawn)).svg() + "</figure>\n";
+  const std::string caption =
+      escaped(chart.title) +
+      (chart.unit.empty() ? "" : " <small>" + escaped(chart.unit) + "</small>");
+  return std::string("<figure") + (chart.small ? " class=\"small\"" : "") + "><figcaption>" +
+         caption + "</figcaption>\n" + Picture(chart, std::move(drawn)).svg() + "</figure>\n";
 }
 
 std::string chart_style() {
@@ -224,12 +237,14 @@ std::string chart_style() {
     const std::string number = std::to_string(i);
     day += "--s" + number + ":" + kLineStyles[i].day + ";";
     night += "--s" + number + ":" + kLineStyles[i].night + ";";
-    both += ".line.s" + number + ",.key.s" + number + "{stroke:var(--s" + number + ");stroke-dasharray:" +
-            kLineStyles[i].dashes + "}.spread.s" + number + "{fill:var(--s" + number + ")}\n";
+    both += ".line.s" + number + ",.key.s" + number + "{stroke:var(--s" + number +
+            ");stroke-dasharray:" + kLineStyles[i].dashes + "}.spread.s" + number +
+            "{fill:var(--s" + number + ")}\n";
   }
   return ":root{" + day + "}\n@media(prefers-color-scheme:dark){:root{" + night + "}}\n" + both +
          ".line,.key{fill:none;stroke-width:1.6;stroke-linejoin:round;stroke-linecap:round}\n"
-         ".spread{opacity:.25;stroke:none}.grid{stroke:var(--faint);fill:none}.axis{stroke:var(--dim);fill:none}\n"
+         ".spread{opacity:.25;stroke:none}.grid{stroke:var(--faint);fill:none}.axis{stroke:var(--"
+         "dim);fill:none}\n"
          ".bad{fill:var(--bad)}svg{display:block;width:100%;height:auto}\n"
          "svg text{fill:var(--dim);font-size:10px}.y{text-anchor:end}.x{text-anchor:middle}\n";
 }

@@ -22,11 +22,12 @@ struct Chart {
   std::vector<ChartLine> lines;
   bool log_if_wide = false;  ///< logarithmic if all values are positive and span three decades
   bool small = false;        ///< for a grid of many
-  int64_t most_points = 240;  ///< of a line; longer ones are drawn as their mean between least and largest
+  int64_t most_points =
+      240;  ///< of a line; longer ones are drawn as their mean between least and largest
 };
 
-/// A <figure> with title and description for screen readers; steps that are not finite are marked at the
-/// upper edge. Empty if no line has a finite value and none is marked.
+/// A <figure> with title and description for screen readers; steps that are not finite are marked
+/// at the upper edge. Empty if no line has a finite value and none is marked.
 std::string chart_html(const Chart& chart);
 
 /// Round values that divide the range: at most `most`, two at least unless the range is empty.

@@ -1,7 +1,8 @@
 /// The bytes of TensorBoard's event files: protocol buffers in the framing of TFRecord.
 ///
-/// Sources: event.proto, summary.proto and tensor.proto of TensorFlow (tensorboard/compat/proto), and
-/// the record format of tensorflow/core/lib/io/record_writer.h. Only the fields used here are written.
+/// Sources: event.proto, summary.proto and tensor.proto of TensorFlow (tensorboard/compat/proto),
+/// and the record format of tensorflow/core/lib/io/record_writer.h. Only the fields used here are
+/// written.
 #pragma once
 
 #include <cstdint>

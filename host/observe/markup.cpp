@@ -49,8 +49,8 @@ std::string element(std::string_view tag, std::string_view text) {
   return "<" + name + ">" + escaped(text) + "</" + name + ">";
 }
 
-std::string html_table(const std::vector<std::string>& head, const std::vector<std::vector<std::string>>& rows,
-                       size_t numbers) {
+std::string html_table(const std::vector<std::string>& head,
+                       const std::vector<std::vector<std::string>>& rows, size_t numbers) {
   std::string html = "<table>\n<thead><tr>";
   for (const std::string& cell : head) html += "<th scope=\"col\">" + escaped(cell) + "</th>";
   html += "</tr></thead>\n<tbody>\n";

@@ -5,9 +5,9 @@
 
 namespace titan::observe {
 
-/// Called from the thread that trains. What was written has reached the operating system when a call
-/// returns, so a run that is killed loses nothing of it. Failures are environment errors that name
-/// the file.
+/// Called from the thread that trains. What was written has reached the operating system when a
+/// call returns, so a run that is killed loses nothing of it. Failures are environment errors that
+/// name the file.
 class MetricsSink {
  public:
   virtual ~MetricsSink() = default;

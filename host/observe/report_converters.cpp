@@ -28,7 +28,8 @@ using LayerGroup = std::vector<LayerSeries>;
 std::pair<std::string, std::string> group_and_layer(const std::string& name) {
   const size_t slash = name.find('/'), dot = name.rfind('.');
   const std::string instance = name.substr(0, slash);
-  if (dot == std::string::npos || dot < slash) return {instance + ": " + name.substr(slash + 1), ""};
+  if (dot == std::string::npos || dot < slash)
+    return {instance + ": " + name.substr(slash + 1), ""};
   return {instance + ": " + name.substr(dot + 1), name.substr(slash + 1, dot - slash - 1)};
 }
 
@@ -57,35 +58,42 @@ Series mean_over_layers(const LayerGroup& group) {
       ++sums[point.step].second;
     }
   Series mean;
-  for (const auto& [step, sum] : sums) mean.push_back({step, sum.first / static_cast<double>(sum.second)});
+  for (const auto& [step, sum] : sums)
+    mean.push_back({step, sum.first / static_cast<double>(sum.second)});
   return mean;
 }
 
 std::string layers_table(const LayerGroup& group) {
   std::string html =
-      "<table>\n<thead><tr><th scope=\"col\">layer</th><th scope=\"col\">first</th><th scope=\"col\">last</th>"
-      "<th scope=\"col\">least</th><th scope=\"col\">largest</th><th scope=\"col\">not finite</th></tr></thead>\n<tbody>\n";
+      "<table>\n<thead><tr><th scope=\"col\">layer</th><th scope=\"col\">first</th><th "
+      "scope=\"col\">last</th>"
+      "<th scope=\"col\">least</th><th scope=\"col\">largest</th><th scope=\"col\">not "
+      "finite</th></tr></thead>\n<tbody>\n";
   for (size_t i = 0; i < group.size() && i < kTableLayers; ++i) {
     const LayerSeries& layer = group[i];
-    html += "<tr><td>" + (i < kChartLayers ? line_key(i) : "") + escaped(layer.layer.empty() ? "(all)" : layer.layer) + "</td>";
+    html += "<tr><td>" + (i < kChartLayers ? line_key(i) : "") +
+            escaped(layer.layer.empty() ? "(all)" : layer.layer) + "</td>";
     const SeriesFacts& facts = layer.facts;
     for (const SeriesPoint* point : {&facts.first, &facts.last, &facts.least, &facts.largest})
-      html += "<td class=\"n\">" + (facts.finite > 0 ? escaped(short_number(point->value)) : "") + "</td>";
+      html += "<td class=\"n\">" + (facts.finite > 0 ? escaped(short_number(point->value)) : "") +
+              "</td>";
     const size_t bad = facts.nonfinite_steps.size();
     html += "<td class=\"n\">" + (bad > 0 ? std::to_string(bad) + " steps" : "") + "</td></tr>\n";
   }
   html += "</tbody>\n</table>\n";
   if (group.size() > kTableLayers)
-    html += element("p", "and " + std::to_string(group.size() - kTableLayers) + " layers with smaller values") + "\n";
+    html += element("p", "and " + std::to_string(group.size() - kTableLayers) +
+                             " layers with smaller values") +
+            "\n";
   return html;
 }
 
 std::string group_of_one_run(const std::string& name, const LayerGroup& group) {
   Chart chart;
   chart.title = name;
-  chart.unit = group.size() > kChartLayers
-                   ? std::to_string(kChartLayers) + " of " + std::to_string(group.size()) + " layers"
-                   : "";
+  chart.unit = group.size() > kChartLayers ? std::to_string(kChartLayers) + " of " +
+                                                 std::to_string(group.size()) + " layers"
+                                           : "";
   chart.small = true;
   chart.log_if_wide = true;
   chart.most_points = kSmallPoints;
@@ -93,7 +101,8 @@ std::string group_of_one_run(const std::string& name, const LayerGroup& group) {
     chart.lines.push_back({group[i].layer, *group[i].series, 1, i});
   const std::string table = group.size() == 1 && group.front().layer.empty()
                                 ? ""
-                                : "<details>\n" + element("summary", "layers") + "\n" + layers_table(group) + "</details>\n";
+                                : "<details>\n" + element("summary", "layers") + "\n" +
+                                      layers_table(group) + "</details>\n";
   return "<div>\n" + chart_html(chart) + table + "</div>\n";
 }
 
@@ -129,8 +138,8 @@ std::string converter_metrics_section(const std::vector<ReportRun>& runs) {
     content += "<div>\n" + chart_html(chart) + "</div>\n";
   }
   if (!left_out.empty()) left_out = element("p", "not drawn: " + left_out) + "\n";
-  return "<section>\n<h2>Metrics of converters</h2>\n<div class=\"grid-of small\">\n" + content + "</div>\n" + left_out +
-         "</section>\n";
+  return "<section>\n<h2>Metrics of converters</h2>\n<div class=\"grid-of small\">\n" + content +
+         "</div>\n" + left_out + "</section>\n";
 }
 
 }  // namespace titan::observe

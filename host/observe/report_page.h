@@ -20,7 +20,8 @@ struct ReportRun {
 
 /// A page that needs nothing else: charts are inline SVG, there is no script and no address. It is
 /// well-formed XML. `defaults`: keys of the config with the values they have unless set.
-std::string report_page(const std::vector<ReportRun>& runs, const std::map<std::string, std::string>& defaults);
+std::string report_page(const std::vector<ReportRun>& runs,
+                        const std::map<std::string, std::string>& defaults);
 
 /// Begins every page; tells one from other files.
 inline constexpr const char* kReportMark = "<meta name=\"generator\" content=\"titan report\"/>";

@@ -16,7 +16,8 @@ namespace {
 using TableRows = std::vector<std::vector<std::string>>;
 
 std::string section_of(const std::string& title, const std::string& content) {
-  return content.empty() ? "" : "<section>\n" + element("h2", title) + "\n" + content + "</section>\n";
+  return content.empty() ? ""
+                         : "<section>\n" + element("h2", title) + "\n" + content + "</section>\n";
 }
 
 /// "2026-01-31 12:00:00" in local time.
@@ -35,9 +36,11 @@ std::string value_of(const ReportRun& run, const std::string& key) {
   return found == run.file->config.end() ? "not set" : found->second;
 }
 
-std::vector<std::string> head_with_runs(const std::string& first, const std::vector<ReportRun>& runs) {
+std::vector<std::string> head_with_runs(const std::string& first,
+                                        const std::vector<ReportRun>& runs) {
   std::vector<std::string> head = {first};
-  if (runs.size() == 1) head.push_back("value");
+  if (runs.size() == 1)
+    head.push_back("value");
   else
     for (const ReportRun& run : runs) head.push_back(run.name);
   return head;
@@ -47,7 +50,8 @@ std::string first_steps(const std::vector<int64_t>& steps) {
   constexpr size_t kShown = 12;
   std::vector<std::string> texts;
   for (size_t i = 0; i < steps.size() && i < kShown; ++i) texts.push_back(std::to_string(steps[i]));
-  return joined(texts) + (steps.size() > kShown ? " and " + std::to_string(steps.size() - kShown) + " more" : "");
+  return joined(texts) +
+         (steps.size() > kShown ? " and " + std::to_string(steps.size() - kShown) + " more" : "");
 }
 
 /// The end of a session, or of what is known of it.
@@ -70,11 +74,18 @@ std::string problems_of_run(const ReportRun& run) {
   for (const char* key : {"loss", "grad_norm", "validation_metrics/loss"})
     if (const auto found = series.find(key); found != series.end())
       for (const int64_t step : facts_of(found->second).nonfinite_steps) bad.insert(step);
-  if (!bad.empty()) items += item("not finite in the reported steps " + first_steps({bad.begin(), bad.end()}), true);
+  if (!bad.empty())
+    items +=
+        item("not finite in the reported steps " + first_steps({bad.begin(), bad.end()}), true);
   if (const auto skipped = series.find("skipped_steps"); skipped != series.end())
-    items += item("steps skipped because they were not finite: " + short_number(skipped->second.back().value), true);
-  if (const auto ooms = series.find("num_ooms"); ooms != series.end() && facts_of(ooms->second).largest.value > 0)
-    items += item("allocations on the device that failed: " + short_number(facts_of(ooms->second).largest.value), true);
+    items += item(
+        "steps skipped because they were not finite: " + short_number(skipped->second.back().value),
+        true);
+  if (const auto ooms = series.find("num_ooms");
+      ooms != series.end() && facts_of(ooms->second).largest.value > 0)
+    items += item("allocations on the device that failed: " +
+                      short_number(facts_of(ooms->second).largest.value),
+                  true);
   if (run.log.bad_lines > 0)
     items += item(std::to_string(run.log.bad_lines) + " of " + std::to_string(run.log.lines) +
                       " lines of the metrics are cut or no metrics, and left out",
@@ -97,17 +108,20 @@ std::string problems_of_run(const ReportRun& run) {
 double wall_seconds(const ReportRun& run) {
   if (!run.file || run.file->sessions.empty()) {
     const auto times = run.log.series.find("time");
-    return times == run.log.series.end() ? 0 : times->second.back().value - times->second.front().value;
+    return times == run.log.series.end() ? 0
+                                         : times->second.back().value - times->second.front().value;
   }
   double sum = 0;
   const auto& sessions = run.file->sessions;
   for (size_t i = 0; i < sessions.size(); ++i)
-    if (const auto end = end_of(sessions[i], run, i + 1 == sessions.size())) sum += *end - sessions[i].began;
+    if (const auto end = end_of(sessions[i], run, i + 1 == sessions.size()))
+      sum += *end - sessions[i].began;
   return sum;
 }
 
 std::string line_key(size_t style) {
-  return "<svg viewBox=\"0 0 34 8\" aria-hidden=\"true\" xmlns=\"http://www.w3.org/2000/svg\"><path class=\"key s" +
+  return "<svg viewBox=\"0 0 34 8\" aria-hidden=\"true\" "
+         "xmlns=\"http://www.w3.org/2000/svg\"><path class=\"key s" +
          std::to_string(style % 8) + "\" d=\"M1 4H33\"/></svg>";
 }
 
@@ -128,15 +142,20 @@ std::string samples_section(const std::vector<ReportRun>& runs) {
     std::map<std::string, const TextSample*> latest;
     for (const TextSample& sample : run.log.samples) latest[sample.name] = &sample;
     for (const auto& [name, sample] : latest) {
-      content += element("h3", (runs.size() > 1 ? run.name + ", " : "") + name + ", step " + with_commas(sample->step));
-      content += "\n<pre>" + (sample->prompt.empty() ? "" : element("b", sample->prompt)) + escaped(sample->text) + "</pre>\n";
+      content += element("h3", (runs.size() > 1 ? run.name + ", " : "") + name + ", step " +
+                                   with_commas(sample->step));
+      content += "\n<pre>" + (sample->prompt.empty() ? "" : element("b", sample->prompt)) +
+                 escaped(sample->text) + "</pre>\n";
     }
   }
   return section_of("Samples", content);
 }
 
-std::string config_section(const std::vector<ReportRun>& runs, const std::map<std::string, std::string>& defaults) {
-  if (std::none_of(runs.begin(), runs.end(), [](const ReportRun& run) { return run.file.has_value(); })) return "";
+std::string config_section(const std::vector<ReportRun>& runs,
+                           const std::map<std::string, std::string>& defaults) {
+  if (std::none_of(runs.begin(), runs.end(),
+                   [](const ReportRun& run) { return run.file.has_value(); }))
+    return "";
   std::set<std::string> keys;
   for (const ReportRun& run : runs)
     if (run.file)
@@ -158,10 +177,12 @@ std::string config_section(const std::vector<ReportRun>& runs, const std::map<st
   }
   std::string content;
   if (!different.empty())
-    content += element("h3", "What differs") + "\n" + html_table(head_with_runs("key", runs), different);
-  if (!set.empty()) content += element("h3", "What is set") + "\n" + html_table({"key", "value"}, set);
-  content += "<details>\n" + element("summary", "every key") + "\n" + html_table(head_with_runs("key", runs), all) +
-             "</details>\n";
+    content +=
+        element("h3", "What differs") + "\n" + html_table(head_with_runs("key", runs), different);
+  if (!set.empty())
+    content += element("h3", "What is set") + "\n" + html_table({"key", "value"}, set);
+  content += "<details>\n" + element("summary", "every key") + "\n" +
+             html_table(head_with_runs("key", runs), all) + "</details>\n";
   return section_of("Config", content);
 }
 
@@ -170,11 +191,13 @@ std::string converters_section(const std::vector<ReportRun>& runs) {
   for (const ReportRun& run : runs)
     if (run.file)
       for (const auto& record : run.file->converters)
-        rows.push_back({run.name, record.instance, record.converter, record.plugin.empty() ? "built in" : record.plugin,
-                        record.version, record.sha256});
+        rows.push_back({run.name, record.instance, record.converter,
+                        record.plugin.empty() ? "built in" : record.plugin, record.version,
+                        record.sha256});
   if (rows.empty()) return "";
-  return section_of("Converters and plugins",
-                    html_table({"run", "instance", "converter", "plugin", "version", "sha256 of the file"}, rows));
+  return section_of("Converters and plugins", html_table({"run", "instance", "converter", "plugin",
+                                                          "version", "sha256 of the file"},
+                                                         rows));
 }
 
 std::string sessions_section(const std::vector<ReportRun>& runs) {
@@ -190,20 +213,27 @@ std::string sessions_section(const std::vector<ReportRun>& runs) {
       if (const auto loss = run.log.series.find("loss");
           !of_run[i].ended && i + 1 == of_run.size() && loss != run.log.series.end())
         last = std::max(last, loss->second.back().step);
-      sessions.push_back({run.name, local_time(of_run[i].began), end ? duration_text(*end - of_run[i].began) : "not known",
-                          last < of_run[i].first_step ? "none" : std::to_string(of_run[i].first_step) + " to " + std::to_string(last),
+      sessions.push_back({run.name, local_time(of_run[i].began),
+                          end ? duration_text(*end - of_run[i].began) : "not known",
+                          last < of_run[i].first_step ? "none"
+                                                      : std::to_string(of_run[i].first_step) +
+                                                            " to " + std::to_string(last),
                           of_run[i].ended ? of_run[i].outcome : "did not end"});
     }
-    systems.push_back({run.name, run.file->device, gib(run.file->device_memory_bytes), std::to_string(run.file->processors),
-                       run.file->system, run.file->made_by});
+    systems.push_back({run.name, run.file->device, gib(run.file->device_memory_bytes),
+                       std::to_string(run.file->processors), run.file->system, run.file->made_by});
     std::string lines;
     for (const std::string& note : run.file->notes) lines += escaped(note) + "\n";
-    if (!lines.empty()) notes += (runs.size() > 1 ? element("h3", run.name) + "\n" : "") + "<pre>" + lines + "</pre>\n";
+    if (!lines.empty())
+      notes +=
+          (runs.size() > 1 ? element("h3", run.name) + "\n" : "") + "<pre>" + lines + "</pre>\n";
   }
   if (sessions.empty()) return "";
-  return section_of("System and time",
-                    html_table({"run", "began", "took", "steps", "ended"}, sessions) +
-                        html_table({"run", "device", "memory", "processors", "system", "made by"}, systems) + notes);
+  return section_of(
+      "System and time",
+      html_table({"run", "began", "took", "steps", "ended"}, sessions) +
+          html_table({"run", "device", "memory", "processors", "system", "made by"}, systems) +
+          notes);
 }
 
 }  // namespace titan::observe

@@ -11,8 +11,9 @@ namespace {
 using RunJson = nlohmann::ordered_json;
 
 RunJson converter_json(const checkpoint::ConverterRecord& record) {
-  return {{"instance", record.instance}, {"converter", record.converter}, {"plugin", record.plugin},
-          {"version", record.version},   {"file", record.file},           {"sha256", record.sha256}};
+  return {{"instance", record.instance}, {"converter", record.converter},
+          {"plugin", record.plugin},     {"version", record.version},
+          {"file", record.file},         {"sha256", record.sha256}};
 }
 
 RunJson session_json(const RunSession& session) {
@@ -30,7 +31,8 @@ void take(const RunJson& json, const char* key, Value& value) {
   if (found == json.end()) return;
   try {
     found->get_to(value);
-  } catch (const RunJson::exception&) {  // of a newer titan, or changed by hand: as if it were missing
+  } catch (
+      const RunJson::exception&) {  // of a newer titan, or changed by hand: as if it were missing
   }
 }
 
@@ -68,7 +70,8 @@ std::string format_run_file(const RunFile& run) {
 RunFile parse_run_file(const std::string& text, const std::string& where) {
   const RunJson json = RunJson::parse(text, nullptr, false);
   if (!json.is_object())
-    throw data_error("this is no run file of titan", where, "remove it; the next run into this folder writes another");
+    throw data_error("this is no run file of titan", where,
+                     "remove it; the next run into this folder writes another");
   RunFile run;
   take(json, "made_by", run.made_by);
   take(json, "parameters", run.parameters);

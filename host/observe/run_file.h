@@ -18,17 +18,18 @@ struct RunSession {
   std::optional<double> ended;  ///< absent: it was killed, or still runs
   int64_t first_step = 0;       ///< 1-based: the first that it was to do
   int64_t last_step = 0;        ///< the last that it did, as far as is known
-  std::string outcome;          ///< "completed", "stopped by SIGINT", "failed: ..."; empty: did not end
+  std::string outcome;  ///< "completed", "stopped by SIGINT", "failed: ..."; empty: did not end
 };
 
 struct RunFile {
   std::string made_by;  ///< "titan 0.1.0, LibTorch 2.11.0"
-  std::map<std::string, std::string> config;  ///< "optimizer.lr" to "0.0008"; options of converters too
+  std::map<std::string, std::string>
+      config;  ///< "optimizer.lr" to "0.0008"; options of converters too
   std::vector<checkpoint::ConverterRecord> converters;  ///< in the order they were applied
   std::vector<std::string> notes;  ///< lines of the log about precision, recompute, converters, mfu
   int64_t parameters = 0;
   int64_t flops_per_token = 0;
-  std::string device;               ///< name of the GPU or the CPU
+  std::string device;  ///< name of the GPU or the CPU
   uint64_t device_memory_bytes = 0;
   std::string system;  ///< "Debian GNU/Linux 12 (bookworm), Linux 6.1.0 x86_64, glibc 2.36"
   int64_t processors = 0;

@@ -30,8 +30,8 @@ RunFile earlier_sessions(const std::filesystem::path& folder) {
 }  // namespace
 
 RunKeeper::RunKeeper()
-    : copy_(std::make_unique<LogCopy>(LogLevel::kWarning,
-                                      [this](LogLevel, std::string_view text) { add_warning(text); })) {}
+    : copy_(std::make_unique<LogCopy>(
+          LogLevel::kWarning, [this](LogLevel, std::string_view text) { add_warning(text); })) {}
 
 RunKeeper::~RunKeeper() = default;
 

@@ -38,12 +38,14 @@ bool add_line(const std::string& text, RunLog& log) {
   const auto number = step->get<int64_t>();
   if (const auto sample = line.find("sample"); sample != line.end() && sample->is_object()) {
     const auto time = line.find("time");
-    log.samples.push_back({number, time != line.end() ? number_in(*time).value_or(0) : 0, text_in(*sample, "name"),
-                           text_in(*sample, "prompt"), text_in(*sample, "text")});
+    log.samples.push_back({number, time != line.end() ? number_in(*time).value_or(0) : 0,
+                           text_in(*sample, "name"), text_in(*sample, "prompt"),
+                           text_in(*sample, "text")});
     return true;
   }
   for (const auto& [key, value] : line.items())
-    if (const auto found = number_in(value); found && key != "step") log.series[key].push_back({number, *found});
+    if (const auto found = number_in(value); found && key != "step")
+      log.series[key].push_back({number, *found});
   return true;
 }
 

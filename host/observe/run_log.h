@@ -13,8 +13,8 @@
 namespace titan::observe {
 
 struct RunLog {
-  /// "loss", "validation_metrics/loss", "<instance>/<fqn>.<name>", ... over the steps. A step that is
-  /// there twice has its last value.
+  /// "loss", "validation_metrics/loss", "<instance>/<fqn>.<name>", ... over the steps. A step that
+  /// is there twice has its last value.
   std::map<std::string, Series> series;
   std::vector<TextSample> samples;
   int64_t lines = 0;      ///< that were read

@@ -16,7 +16,8 @@ std::vector<Bucket> buckets_of(const Series& series, int64_t most) {
     return buckets;
   }
   const double begin = static_cast<double>(finite.front().step);
-  const double width = (static_cast<double>(finite.back().step) - begin + 1) / static_cast<double>(most);
+  const double width =
+      (static_cast<double>(finite.back().step) - begin + 1) / static_cast<double>(most);
   int64_t number = -1, count = 0;
   for (const SeriesPoint& point : finite) {
     const double step = static_cast<double>(point.step);

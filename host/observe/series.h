@@ -18,8 +18,9 @@ struct Bucket {
   double low = 0, mean = 0, high = 0;
 };
 
-/// One bucket a point if there are at most `most` finite points; else `most` stretches of equal length
-/// in steps, without the empty ones. The least and the largest value of the series are always in it.
+/// One bucket a point if there are at most `most` finite points; else `most` stretches of equal
+/// length in steps, without the empty ones. The least and the largest value of the series are
+/// always in it.
 std::vector<Bucket> buckets_of(const Series& series, int64_t most);
 
 struct SeriesFacts {

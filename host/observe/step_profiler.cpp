@@ -20,7 +20,9 @@ using torch::profiler::impl::ActivityType;
 using torch::profiler::impl::ProfilerConfig;
 using torch::profiler::impl::ProfilerState;
 
-ProfilerConfig profiler_config() { return ProfilerConfig(ProfilerState::KINETO, /*report_input_shapes=*/true); }
+ProfilerConfig profiler_config() {
+  return ProfilerConfig(ProfilerState::KINETO, /*report_input_shapes=*/true);
+}
 
 std::set<ActivityType> activities(bool cuda) {
   std::set<ActivityType> wanted = {ActivityType::CPU};
@@ -31,14 +33,16 @@ std::set<ActivityType> activities(bool cuda) {
 }  // namespace
 
 ProfilePhase profile_phase(const ProfileSchedule& schedule, int64_t step) {
-  const int64_t left = schedule.freq - 1 - (step - 1) % schedule.freq;  // steps of the cycle after this one
+  const int64_t left =
+      schedule.freq - 1 - (step - 1) % schedule.freq;  // steps of the cycle after this one
   if (left < schedule.active) return ProfilePhase::kRecord;
   return left < schedule.active + schedule.warmup ? ProfilePhase::kWarmup : ProfilePhase::kIdle;
 }
 
 StepProfiler::StepProfiler(ProfileSchedule schedule, std::filesystem::path folder, bool cuda)
     : schedule_(schedule), folder_(std::move(folder)), cuda_(cuda) {
-  // Without a GPU the profiler reports on standard error that it found none: nothing that a user could mend.
+  // Without a GPU the profiler reports on standard error that it found none: nothing that a user
+  // could mend.
   if (!cuda_) setenv("KINETO_LOG_LEVEL", "5", 0);
 }
 
@@ -82,8 +86,9 @@ void StepProfiler::save(int64_t step) {
   result->save(file.string());
   // The profiler reports no failure.
   if (!std::filesystem::exists(file, error) || std::filesystem::file_size(file, error) == 0)
-    throw environment_error("the trace " + file.string() + " could not be written", file.string(),
-                            "free space on the disk, or choose another folder with job.dump_folder");
+    throw environment_error(
+        "the trace " + file.string() + " could not be written", file.string(),
+        "free space on the disk, or choose another folder with job.dump_folder");
   log_info("profile of step " + std::to_string(step) + " in " + file.string());
 }
 

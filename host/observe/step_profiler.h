@@ -1,4 +1,5 @@
-/// Traces of single steps by PyTorch's profiler, for chrome://tracing or Perfetto: section profiling.
+/// Traces of single steps by PyTorch's profiler, for chrome://tracing or Perfetto: section
+/// profiling.
 #pragma once
 
 #include <ATen/record_function.h>
@@ -12,7 +13,8 @@ namespace titan::observe {
 struct ProfileSchedule {
   int64_t freq = 10;   ///< steps of a cycle
   int64_t active = 1;  ///< the last steps of a cycle are recorded
-  int64_t warmup = 3;  ///< in the steps before these the profiler runs, lest its start be what is measured
+  int64_t warmup =
+      3;  ///< in the steps before these the profiler runs, lest its start be what is measured
 };
 
 enum class ProfilePhase { kIdle, kWarmup, kRecord };
@@ -20,9 +22,9 @@ enum class ProfilePhase { kIdle, kWarmup, kRecord };
 /// Of the step (1-based), as torchtitan's schedule has it.
 ProfilePhase profile_phase(const ProfileSchedule& schedule, int64_t step);
 
-/// Writes `<folder>/iteration_<step>/rank0_trace.json` after each cycle: operators with the shapes of
-/// their inputs, modules by their names, and the steps as "ProfilerStep#<step>". On a GPU also its
-/// kernels and copies. Called from the thread that trains.
+/// Writes `<folder>/iteration_<step>/rank0_trace.json` after each cycle: operators with the shapes
+/// of their inputs, modules by their names, and the steps as "ProfilerStep#<step>". On a GPU also
+/// its kernels and copies. Called from the thread that trains.
 class StepProfiler {
  public:
   /// `cuda`: also record what runs on the GPU.

@@ -16,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What stands behind `key` and `separator` in the first such line of a file; empty if there is none.
+/// What stands behind `key` and `separator` in the first such line of a file; empty if there is
+/// none.
 std::string value_in(const fs::path& file, const std::string& key, char separator) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
@@ -39,7 +40,9 @@ uint64_t number_of(const std::string& text) {
   return in >> number && number > 0 ? static_cast<uint64_t>(number) : 0;
 }
 
-uint64_t kib_in(const fs::path& file, const std::string& key) { return 1024 * number_of(value_in(file, key, ':')); }
+uint64_t kib_in(const fs::path& file, const std::string& key) {
+  return 1024 * number_of(value_in(file, key, ':'));
+}
 
 std::string first_line(const fs::path& file) {
   std::ifstream in(file);
@@ -48,7 +51,8 @@ std::string first_line(const fs::path& file) {
   return line;
 }
 
-/// Folders of the control group of this process and of those above it, for one controller of version 1
+/// Folders of the control group of this process and of those above it, for one controller of
+/// version 1
 /// ("memory"), or of version 2 if `controller` is empty.
 std::vector<fs::path> group_folders(const fs::path& root, const std::string& controller) {
   std::ifstream groups(root / "proc/self/cgroup");
@@ -61,7 +65,7 @@ std::vector<fs::path> group_folders(const fs::path& root, const std::string& con
     std::getline(parts, path);
     if (("," + names + ",").find("," + controller + ",") == std::string::npos) continue;
     const fs::path top = root / "sys/fs/cgroup" / controller;
-    for (fs::path group = path; ; group = group.parent_path()) {
+    for (fs::path group = path;; group = group.parent_path()) {
       folders.push_back(top / group.relative_path());
       if (!group.has_relative_path()) break;
     }
@@ -78,7 +82,8 @@ uint64_t memory_limit(const fs::path& root, uint64_t memory_bytes) {
     if (limit > 0 && limit < memory_bytes) least = least == 0 ? limit : std::min(least, limit);
   };
   for (const fs::path& folder : group_folders(root, "")) take(folder / "memory.max");
-  for (const fs::path& folder : group_folders(root, "memory")) take(folder / "memory.limit_in_bytes");
+  for (const fs::path& folder : group_folders(root, "memory"))
+    take(folder / "memory.limit_in_bytes");
   return least;
 }
 
@@ -105,13 +110,15 @@ SystemFacts system_facts(const fs::path& root) {
   SystemFacts facts;
   facts.operating_system = value_in(root / "etc/os-release", "PRETTY_NAME", '=');
   utsname name{};
-  if (uname(&name) == 0) facts.kernel = std::string(name.sysname) + " " + name.release + " " + name.machine;
+  if (uname(&name) == 0)
+    facts.kernel = std::string(name.sysname) + " " + name.release + " " + name.machine;
   facts.c_library = std::string("glibc ") + gnu_get_libc_version();
   facts.processor = value_in(root / "proc/cpuinfo", "model name", ':');
   facts.processors = sysconf(_SC_NPROCESSORS_ONLN);
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
-  facts.processors_allowed = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : facts.processors;
+  facts.processors_allowed =
+      sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : facts.processors;
   facts.processor_quota = processor_quota(root);
   const fs::path memory = root / "proc/meminfo";
   facts.memory_bytes = kib_in(memory, "MemTotal");

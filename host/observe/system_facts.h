@@ -8,13 +8,14 @@
 namespace titan::observe {
 
 struct SystemFacts {
-  std::string operating_system;  ///< "Debian GNU/Linux 12 (bookworm)"
-  std::string kernel;            ///< "Linux 6.1.0-18-amd64 x86_64"
-  std::string c_library;         ///< "glibc 2.36"
-  std::string processor;         ///< "AMD EPYC 9554 64-Core Processor"
+  std::string operating_system;    ///< "Debian GNU/Linux 12 (bookworm)"
+  std::string kernel;              ///< "Linux 6.1.0-18-amd64 x86_64"
+  std::string c_library;           ///< "glibc 2.36"
+  std::string processor;           ///< "AMD EPYC 9554 64-Core Processor"
   int64_t processors = 0;          ///< online, hardware threads included
   int64_t processors_allowed = 0;  ///< of them, those that this process may run on
-  double processor_quota = 0;      ///< processors' worth of time that its control group has; 0: no limit
+  double processor_quota =
+      0;  ///< processors' worth of time that its control group has; 0: no limit
   uint64_t memory_bytes = 0;
   uint64_t memory_available_bytes = 0;  ///< without swapping; 0: not known
   uint64_t memory_limit_bytes = 0;      ///< of its control group; 0: no limit
@@ -22,7 +23,8 @@ struct SystemFacts {
   uint64_t swap_free_bytes = 0;
 };
 
-/// `root`: the folder that holds proc/, sys/ and etc/; what is not in files is always of this machine.
+/// `root`: the folder that holds proc/, sys/ and etc/; what is not in files is always of this
+/// machine.
 SystemFacts system_facts(const std::filesystem::path& root = "/");
 
 struct DiskSpace {

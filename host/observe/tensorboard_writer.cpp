@@ -162,7 +162,8 @@ void TensorBoardWriter::write(const ValidationMetrics& metrics) {
 
 void TensorBoardWriter::write(const TextSample& sample) {
   SummaryEvent event(sample.unix_time, sample.step);
-  std::string text = sample.prompt.empty() ? "" : "prompt:\n\n" + code_block(sample.prompt) + "\ntext:\n\n";
+  std::string text =
+      sample.prompt.empty() ? "" : "prompt:\n\n" + code_block(sample.prompt) + "\ntext:\n\n";
   text += code_block(sample.text);
   event.add_text("sample/" + sample.name, text);
   write_event(descriptor_, path_, event);

@@ -9,16 +9,18 @@
 
 namespace titan::observe {
 
-/// Writes `<root>/<YYYYmmdd-HHMM>/events.out.tfevents.<seconds>.<host>.<process>`, a folder for each
-/// run (torchtitan's layout). A run that is resumed goes on in the folder of the latest, with a file
-/// of its own: TensorBoard reads the files in the order of their names and, told by the first event
-/// which step comes next, drops what an earlier process wrote of that step and later ones.
+/// Writes `<root>/<YYYYmmdd-HHMM>/events.out.tfevents.<seconds>.<host>.<process>`, a folder for
+/// each run (torchtitan's layout). A run that is resumed goes on in the folder of the latest, with
+/// a file of its own: TensorBoard reads the files in the order of their names and, told by the
+/// first event which step comes next, drops what an earlier process wrote of that step and later
+/// ones.
 ///
 /// Tags: loss_metrics/global_avg_loss, loss_metrics/global_max_loss, grad_norm, throughput(tps),
 /// tflops, mfu(%), time_metrics/end_to_end(s), time_metrics/data_loading(s) and (%), n_tokens_seen,
 /// lr, memory/max_reserved(GiB) and (%) (on the CPU: the peak of resident memory), and where there
-/// are any memory/max_active(GiB) and (%), memory/num_alloc_retries, memory/num_ooms, skipped_steps;
-/// validation_metrics/loss, validation_metrics/throughput(tps) and validation_metrics/memory/...;
+/// are any memory/max_active(GiB) and (%), memory/num_alloc_retries, memory/num_ooms,
+/// skipped_steps; validation_metrics/loss, validation_metrics/throughput(tps) and
+/// validation_metrics/memory/...;
 /// `<instance>/<fqn>.<name>` of converters; sample/<name> as text.
 ///
 /// TensorBoard stores scalars as float32.

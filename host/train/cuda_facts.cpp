@@ -25,12 +25,13 @@ bool call(void* library, const char* name, Args... args) {
 /// .../site-packages/nvidia/*/lib beside .../site-packages/torch/lib, and the latter itself.
 std::vector<fs::path> wheel_folders() {
   Dl_info info{};
-  if (dladdr(reinterpret_cast<void*>(&at::get_num_threads), &info) == 0 || !info.dli_fname) return {};
+  if (dladdr(reinterpret_cast<void*>(&at::get_num_threads), &info) == 0 || !info.dli_fname)
+    return {};
   std::error_code error;
   const fs::path lib = fs::canonical(info.dli_fname, error).parent_path();
   std::vector<fs::path> folders = {lib};
-  for (fs::directory_iterator package(lib.parent_path().parent_path() / "nvidia", error), end; !error && package != end;
-       package.increment(error))
+  for (fs::directory_iterator package(lib.parent_path().parent_path() / "nvidia", error), end;
+       !error && package != end; package.increment(error))
     folders.push_back(package->path() / "lib");
   return folders;
 }
@@ -67,7 +68,8 @@ CudaDriver cuda_driver() {
     std::array<char, 256> name{};
     size_t bytes = 0;
     CudaDevice found;
-    found.name = call(library, "cuDeviceGetName", name.data(), 255, device) ? name.data() : "unknown CUDA device";
+    found.name = call(library, "cuDeviceGetName", name.data(), 255, device) ? name.data()
+                                                                            : "unknown CUDA device";
     call(library, "cuDeviceGetAttribute", &found.capability_major, kMajor, device);
     call(library, "cuDeviceGetAttribute", &found.capability_minor, kMinor, device);
     call(library, "cuDeviceTotalMem_v2", &bytes, device);
@@ -86,7 +88,8 @@ int32_t cuda_runtime_version() {
 int32_t cublaslt_version() {
   void* library = open_library({"libcublasLt.so.13", "libcublasLt.so.12"});
   using Version = size_t (*)();
-  auto* version = library ? reinterpret_cast<Version>(dlsym(library, "cublasLtGetVersion")) : nullptr;
+  auto* version =
+      library ? reinterpret_cast<Version>(dlsym(library, "cublasLtGetVersion")) : nullptr;
   return version ? static_cast<int32_t>(version()) : 0;
 }
 

@@ -15,18 +15,18 @@ struct CudaDevice {
 };
 
 struct CudaDriver {
-  bool found = false;   ///< libcuda.so.1 is there
-  int32_t version = 0;  ///< the newest CUDA it can run: 13000 for 13.0; 0: not known
-  int32_t error = 0;    ///< CUresult of starting it; 100: it sees no device
+  bool found = false;               ///< libcuda.so.1 is there
+  int32_t version = 0;              ///< the newest CUDA it can run: 13000 for 13.0; 0: not known
+  int32_t error = 0;                ///< CUresult of starting it; 100: it sees no device
   std::vector<CudaDevice> devices;  ///< those that CUDA_VISIBLE_DEVICES leaves
 };
 
 /// Starts the driver, but makes no context on a device.
 CudaDriver cuda_driver();
 
-// Versions of what training on a GPU uses; 0: not found. Asked of the library that LibTorch opened; before
-// open_torch_cuda() of one in NVIDIA's wheels beside LibTorch, or of one that the loader finds. A process
-// that trains asks afterwards, lest it decide which one LibTorch gets.
+// Versions of what training on a GPU uses; 0: not found. Asked of the library that LibTorch opened;
+// before open_torch_cuda() of one in NVIDIA's wheels beside LibTorch, or of one that the loader
+// finds. A process that trains asks afterwards, lest it decide which one LibTorch gets.
 int32_t cuda_runtime_version();  ///< 13000 for 13.0
 int32_t cublaslt_version();      ///< 130100 for 13.1.0
 int32_t nccl_version();          ///< 22703 for 2.27.3

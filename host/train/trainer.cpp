@@ -290,7 +290,8 @@ StepResult Trainer::step() {
     RECORD_USER_SCOPE("next batch");
     const auto asked = std::chrono::steady_clock::now();
     batches.push_back(loader_->next());
-    result.data_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
+    result.data_seconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
     valid_labels += data::count_valid_labels(batches.back().labels);
     result.tokens += static_cast<int64_t>(batches.back().tokens.size());
   }

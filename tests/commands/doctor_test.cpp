@@ -20,7 +20,11 @@ DoctorFacts healthy_facts() {
   facts.torch.version = "2.11.0";
   facts.torch.build = "build";
   facts.torch.cpu_capability = "AVX2";
-  facts.torch.flags = {{"USE_CUDA", "ON"}, {"CUDA_VERSION", "13.0"}, {"USE_GLOO", "ON"}, {"USE_NCCL", "1"}, {"USE_MPI", "OFF"}};
+  facts.torch.flags = {{"USE_CUDA", "ON"},
+                       {"CUDA_VERSION", "13.0"},
+                       {"USE_GLOO", "ON"},
+                       {"USE_NCCL", "1"},
+                       {"USE_MPI", "OFF"}};
   facts.torch.threads = 4;
   facts.driver.found = facts.device_files = true;
   facts.driver.version = 13000;
@@ -56,31 +60,61 @@ TEST(DoctorTest, AHealthyMachineHasNoProblem) {
 }
 
 TEST(DoctorTest, EveryProblemIsFoundAlone) {
-  const auto two_gpus = [](DoctorFacts& facts) { facts.driver.devices.push_back(facts.driver.devices.front()); };
+  const auto two_gpus = [](DoctorFacts& facts) {
+    facts.driver.devices.push_back(facts.driver.devices.front());
+  };
   const std::vector<DoctorCase> cases = {
       {"libcuda.so.1", "--gpus all", [](auto& f) { f.driver = {}; }},
-      {"error 803", "nvidia-smi", [](auto& f) { f.driver.error = 803; f.driver.devices.clear(); }},
+      {"error 803", "nvidia-smi",
+       [](auto& f) {
+         f.driver.error = 803;
+         f.driver.devices.clear();
+       }},
       {"CUDA_VISIBLE_DEVICES is '7'", "unset",
-       [](auto& f) { f.driver.error = 100; f.driver.devices.clear(); f.environment["CUDA_VISIBLE_DEVICES"] = "7"; }},
+       [](auto& f) {
+         f.driver.error = 100;
+         f.driver.devices.clear();
+         f.environment["CUDA_VISIBLE_DEVICES"] = "7";
+       }},
       {"without CUDA", "TITAN_TORCH_ROOT", [](auto& f) { f.torch.flags["USE_CUDA"] = "OFF"; }},
-      {"up to 12.8, LibTorch is built for CUDA 13.0", "update the driver", [](auto& f) { f.driver.version = 12080; }},
-      {"cannot be opened: no libcupti", "--cuda", [](auto& f) { f.torch_cuda_problem = "no libcupti"; }},
+      {"up to 12.8, LibTorch is built for CUDA 13.0", "update the driver",
+       [](auto& f) { f.driver.version = 12080; }},
+      {"cannot be opened: no libcupti", "--cuda",
+       [](auto& f) { f.torch_cuda_problem = "no libcupti"; }},
       {"cuBLASLt", "cuBLAS", [](auto& f) { f.cublaslt = 0; }},
-      {"NCCL", "NCCL", [&](auto& f) { two_gpus(f); f.nccl = 0; }},
-      {"/dev/shm has 0.06GiB", "--shm-size", [&](auto& f) { two_gpus(f); f.shared_memory.total_bytes = kGiB / 16; }},
+      {"NCCL", "NCCL",
+       [&](auto& f) {
+         two_gpus(f);
+         f.nccl = 0;
+       }},
+      {"/dev/shm has 0.06GiB", "--shm-size",
+       [&](auto& f) {
+         two_gpus(f);
+         f.shared_memory.total_bytes = kGiB / 16;
+       }},
       {"nothing can be found out", "job.dump_folder", [](auto& f) { f.disk = {}; }},
       {"/secret cannot be written", "job.dump_folder", [](auto& f) { f.disk.writable = false; }},
       {"no inodes", "job.dump_folder", [](auto& f) { f.disk.no_inodes = true; }},
       {"0.50GiB free", "job.dump_folder", [](auto& f) { f.disk.free_bytes = kGiB / 2; }},
-      {"0.25GiB of 16.00GiB memory", "close programs", [](auto& f) { f.system.memory_available_bytes = kGiB / 4; }},
+      {"0.25GiB of 16.00GiB memory", "close programs",
+       [](auto& f) { f.system.memory_available_bytes = kGiB / 4; }},
       {"allows it 0.50GiB", "--memory", [](auto& f) { f.system.memory_limit_bytes = kGiB / 2; }},
-      {"8 threads, but this process has 4 processors", "OMP_NUM_THREADS=4", [](auto& f) { f.torch.threads = 8; }},
+      {"8 threads, but this process has 4 processors", "OMP_NUM_THREADS=4",
+       [](auto& f) { f.torch.threads = 8; }},
       {"has 2 processors", "OMP_NUM_THREADS=2", [](auto& f) { f.system.processor_quota = 1.5; }},
       {"may open 256 files", "ulimit -n 65536", [](auto& f) { f.limits.open_files = 256; }},
       {"grow to 1.00GiB", "ulimit -f unlimited", [](auto& f) { f.limits.file_bytes = kGiB; }},
-      {"address space is limited to 64.00GiB", "ulimit -v unlimited", [](auto& f) { f.limits.address_space_bytes = 64 * kGiB; }},
-      {"locale 'xx_YY'", "C.UTF-8", [](auto& f) { f.locale = "xx_YY"; f.locale_codes = ""; }},
-      {"plugin x", "rebuild it", [](auto& f) { f.plugins.problems = {{"plugin x is refused", "rebuild it"}}; }},
+      {"address space is limited to 64.00GiB", "ulimit -v unlimited",
+       [](auto& f) { f.limits.address_space_bytes = 64 * kGiB; }},
+      {"locale 'xx_YY'", "C.UTF-8",
+       [](auto& f) {
+         f.locale = "xx_YY";
+         f.locale_codes = "";
+       }},
+      {"plugin x", "rebuild it",
+       [](auto& f) {
+         f.plugins.problems = {{"plugin x is refused", "rebuild it"}};
+       }},
   };
   for (const DoctorCase& one : cases) {
     DoctorFacts facts = healthy_facts();
@@ -90,7 +124,9 @@ TEST(DoctorTest, EveryProblemIsFoundAlone) {
     EXPECT_NE(problems[0].what.find(one.named), std::string::npos) << problems[0].what;
     EXPECT_NE(problems[0].fix.find(one.cured), std::string::npos) << problems[0].fix;
     const std::string text = doctor_text(facts, problems);
-    EXPECT_NE(text.find("problem: " + problems[0].what + "\n  fix: " + problems[0].fix + "\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("problem: " + problems[0].what + "\n  fix: " + problems[0].fix + "\n"),
+              std::string::npos)
+        << text;
     EXPECT_NE(text.find("\n1 problem(s)\n"), std::string::npos) << text;
   }
 }
@@ -116,9 +152,10 @@ TEST(DoctorTest, TheBlockForBugReportsHasVersionsAndNoPaths) {
   ASSERT_LT(begin, end);
   const std::string block = text.substr(begin, end - begin);
   EXPECT_EQ(block.find("secret"), std::string::npos) << block;
-  for (const char* part : {"0.1.0, plugin API level 2", "2.11.0 (build), AVX2; built with NCCL, gloo, CUDA 13.0",
-                           "580.65.06, runs CUDA up to 13.0", "13.0.2", "2.27.3", "NVIDIA H200, capability 9.0, 140.00GiB",
-                           "float8 0.1.0"})
+  for (const char* part :
+       {"0.1.0, plugin API level 2", "2.11.0 (build), AVX2; built with NCCL, gloo, CUDA 13.0",
+        "580.65.06, runs CUDA up to 13.0", "13.0.2", "2.27.3",
+        "NVIDIA H200, capability 9.0, 140.00GiB", "float8 0.1.0"})
     EXPECT_NE(block.find(part), std::string::npos) << part << "\n" << block;
 }
 

@@ -28,7 +28,8 @@ Number number_at(std::string_view bytes) {
 
 void check_crc(std::string_view bytes, uint32_t masked) {
   const uint32_t rotated = masked - 0xa282ead8u;
-  if (((rotated >> 17) | (rotated << 15)) != slow_crc32c(bytes)) throw std::runtime_error("wrong checksum");
+  if (((rotated >> 17) | (rotated << 15)) != slow_crc32c(bytes))
+    throw std::runtime_error("wrong checksum");
 }
 
 struct ProtoField {
@@ -56,8 +57,14 @@ std::vector<ProtoField> fields_of(std::string_view bytes) {
     size_t used = 0;
     switch (key & 7) {
       case 0: field.value = take_varint(bytes); break;
-      case 1: field.value = number_at<double>(bytes); used = 8; break;
-      case 5: field.value = number_at<float>(bytes); used = 4; break;
+      case 1:
+        field.value = number_at<double>(bytes);
+        used = 8;
+        break;
+      case 5:
+        field.value = number_at<float>(bytes);
+        used = 4;
+        break;
       case 2:
         used = take_varint(bytes);
         if (used > bytes.size()) throw std::runtime_error("a field is cut");
@@ -71,7 +78,9 @@ std::vector<ProtoField> fields_of(std::string_view bytes) {
   return fields;
 }
 
-std::string_view bytes_of(const ProtoField& field) { return std::get<std::string_view>(field.value); }
+std::string_view bytes_of(const ProtoField& field) {
+  return std::get<std::string_view>(field.value);
+}
 
 std::string text_of_tensor(std::string_view bytes) {
   std::string text;
@@ -94,7 +103,8 @@ void read_value(std::string_view bytes, ReadEvent& event) {
     if (field.number == 1) tag = bytes_of(field);
     if (field.number == 2) event.scalars[tag] = std::get<float>(field.value);
     if (field.number == 8) tensor = bytes_of(field);
-    if (field.number == 9) plugin = bytes_of(fields_of(bytes_of(fields_of(bytes_of(field)).at(0))).at(0));
+    if (field.number == 9)
+      plugin = bytes_of(fields_of(bytes_of(fields_of(bytes_of(field)).at(0))).at(0));
   }
   if (plugin == "text") event.texts[tag] = text_of_tensor(tensor);
 }
@@ -108,7 +118,8 @@ ReadEvent read_event(std::string_view bytes) {
     if (field.number == 5)
       for (const ProtoField& value : fields_of(bytes_of(field))) read_value(bytes_of(value), event);
     if (field.number == 7)
-      event.session_status = static_cast<int64_t>(std::get<uint64_t>(fields_of(bytes_of(field)).at(0).value));
+      event.session_status =
+          static_cast<int64_t>(std::get<uint64_t>(fields_of(bytes_of(field)).at(0).value));
   }
   return event;
 }

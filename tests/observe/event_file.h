@@ -18,8 +18,8 @@ struct ReadEvent {
   std::map<std::string, std::string> texts;
 };
 
-/// All events of the bytes of a file. Throws std::runtime_error where a length, a checksum or a field
-/// is not what the format says. A record that is cut at the end is left out.
+/// All events of the bytes of a file. Throws std::runtime_error where a length, a checksum or a
+/// field is not what the format says. A record that is cut at the end is left out.
 std::vector<ReadEvent> read_events(const std::string& bytes);
 
 }  // namespace titan::test

@@ -17,7 +17,8 @@ using test::ScratchFolder;
 
 Series ramp(int64_t steps) {
   Series series;
-  for (int64_t step = 1; step <= steps; ++step) series.push_back({step, static_cast<double>(step % 97)});
+  for (int64_t step = 1; step <= steps; ++step)
+    series.push_back({step, static_cast<double>(step % 97)});
   return series;
 }
 
@@ -57,15 +58,27 @@ TEST(SeriesTest, Facts) {
 }
 
 TEST(MarkupTest, NumbersAndTimes) {
-  for (const auto& [value, text] : std::initializer_list<std::pair<double, const char*>>{
-           {0, "0"}, {8.0437, "8.044"}, {100, "100"}, {1234, "1234"}, {12345, "12.35k"}, {123456, "123.5k"},
-           {2.5e6, "2.5M"}, {0.0008, "0.0008"}, {3e-7, "3e-07"}, {-1.5, "-1.5"}, {0.1 + 0.2, "0.3"}, {1e20, "1e+20"},
-           {NAN, "nan"}, {-INFINITY, "-inf"}})
+  for (const auto& [value, text] :
+       std::initializer_list<std::pair<double, const char*>>{{0, "0"},
+                                                             {8.0437, "8.044"},
+                                                             {100, "100"},
+                                                             {1234, "1234"},
+                                                             {12345, "12.35k"},
+                                                             {123456, "123.5k"},
+                                                             {2.5e6, "2.5M"},
+                                                             {0.0008, "0.0008"},
+                                                             {3e-7, "3e-07"},
+                                                             {-1.5, "-1.5"},
+                                                             {0.1 + 0.2, "0.3"},
+                                                             {1e20, "1e+20"},
+                                                             {NAN, "nan"},
+                                                             {-INFINITY, "-inf"}})
     EXPECT_EQ(short_number(value), text);
   EXPECT_EQ(duration_text(12.34), "12.3 s");
   EXPECT_EQ(duration_text(245), "4 min 05 s");
   EXPECT_EQ(duration_text(7384), "2 h 03 min");
-  EXPECT_EQ(escaped("<a href=\"x\">&'\x01\xff\xef\xbf\xbf"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;\\x01\\xff?");
+  EXPECT_EQ(escaped("<a href=\"x\">&'\x01\xff\xef\xbf\xbf"),
+            "&lt;a href=&quot;x&quot;&gt;&amp;&#39;\\x01\\xff?");
 }
 
 TEST(ChartTest, TicksAreRoundAndInside) {
@@ -95,18 +108,22 @@ TEST(ChartTest, WideValuesAreDrawnOnALogarithmicAxis) {
   chart.log_if_wide = true;
   chart.lines.push_back({"a", {{1, 0.01}, {2, 1}, {3, 10000}}, 1, 0});
   const std::string html = chart_html(chart);
-  for (const char* label : {">0.01<", ">1<", ">100<", ">10k<"}) EXPECT_NE(html.find(label), std::string::npos) << html;
+  for (const char* label : {">0.01<", ">1<", ">100<", ">10k<"})
+    EXPECT_NE(html.find(label), std::string::npos) << html;
   // The middle value lies at a third of the height: between 0.01 and 10000 there are six decades.
   EXPECT_NE(html.find("L302.0 143.3"), std::string::npos) << html;
 }
 
 TEST(RunLogTest, ReadsBackAndLeavesOutWhatIsBroken) {
   ScratchFolder folder;
-  const auto file = folder.write(
-      "metrics.jsonl",
-      "{\"step\": 2, \"loss\": \"nan\", \"time\": 5}\n\n{\"step\": 1, \"loss\": 8.5, \"f/l.0.amax\": 2}\nnonsense\n"
-      "[1, 2]\n{\"loss\": 3}\n{\"step\": \"x\", \"loss\": 3}\n{\"step\": 2, \"loss\": 4, \"text\": \"t\", \"flag\": true}\r\n"
-      "{\"step\": 3, \"sample\": {\"name\": \"n\", \"prompt\": \"p\", \"text\": \"t\"}}\n{\"step\": 3, \"lo");
+  const auto file =
+      folder.write("metrics.jsonl",
+                   "{\"step\": 2, \"loss\": \"nan\", \"time\": 5}\n\n{\"step\": 1, \"loss\": 8.5, "
+                   "\"f/l.0.amax\": 2}\nnonsense\n"
+                   "[1, 2]\n{\"loss\": 3}\n{\"step\": \"x\", \"loss\": 3}\n{\"step\": 2, \"loss\": "
+                   "4, \"text\": \"t\", \"flag\": true}\r\n"
+                   "{\"step\": 3, \"sample\": {\"name\": \"n\", \"prompt\": \"p\", \"text\": "
+                   "\"t\"}}\n{\"step\": 3, \"lo");
   const RunLog log = read_run_log(file);
   EXPECT_EQ(log.lines, 9);
   EXPECT_EQ(log.bad_lines, 5);
@@ -117,7 +134,8 @@ TEST(RunLogTest, ReadsBackAndLeavesOutWhatIsBroken) {
   EXPECT_EQ(log.series.at("f/l.0.amax")[0].value, 2);
   ASSERT_EQ(log.samples.size(), 1u);
   EXPECT_EQ(log.samples[0].text, "t");
-  expect_error(ExitStatus::kData, {"metrics.jsonl", "dump folder"}, [&] { read_run_log(folder / "none/metrics.jsonl"); });
+  expect_error(ExitStatus::kData, {"metrics.jsonl", "dump folder"},
+               [&] { read_run_log(folder / "none/metrics.jsonl"); });
   expect_error(ExitStatus::kData, {"no metrics file"}, [&] { read_run_log(folder.path()); });
 }
 
@@ -125,8 +143,9 @@ TEST(RunLogTest, ReadsBackAndLeavesOutWhatIsBroken) {
 ReportRun full_run(const std::string& name, int64_t steps, int64_t layers) {
   ReportRun run;
   run.name = name;
-  for (const char* key : {"loss", "grad_norm", "lr", "tps", "mfu", "memory_peak_bytes", "step_seconds", "data_seconds",
-                          "validation_metrics/loss", "n_tokens_seen", "time"})
+  for (const char* key :
+       {"loss", "grad_norm", "lr", "tps", "mfu", "memory_peak_bytes", "step_seconds",
+        "data_seconds", "validation_metrics/loss", "n_tokens_seen", "time"})
     run.log.series[key] = ramp(steps);
   for (int64_t layer = 0; layer < layers; ++layer)
     for (const char* metric : {"input_amax", "weight_amax", "grad_amax", "underflow"})
@@ -134,8 +153,11 @@ ReportRun full_run(const std::string& name, int64_t steps, int64_t layers) {
   run.log.samples.push_back({steps, 0, "first", "It <is>", " & was"});
   RunFile file;
   file.made_by = "titan 0.1.0, LibTorch 2.11.0";
-  file.config = {{"training.steps", std::to_string(steps)}, {"optimizer.lr", "0.0008"}, {"float8.recipe", "rowwise"}};
-  file.converters = {{"float8", "float8", "float8", "0.1.0", "/opt/float8.so", std::string(64, 'a')}};
+  file.config = {{"training.steps", std::to_string(steps)},
+                 {"optimizer.lr", "0.0008"},
+                 {"float8.recipe", "rowwise"}};
+  file.converters = {
+      {"float8", "float8", "float8", "0.1.0", "/opt/float8.so", std::string(64, 'a')}};
   file.device = "Some CPU";
   file.sessions = {{1000, 1060.5, 1, steps, "completed"}};
   file.warnings = {"careful <now>"};
@@ -144,11 +166,13 @@ ReportRun full_run(const std::string& name, int64_t steps, int64_t layers) {
 }
 
 TEST(ReportPageTest, IsCompleteAndNeedsNothingElse) {
-  const std::string page = report_page({full_run("outputs/a", 10, 3)}, {{"optimizer.lr", "0.001"}, {"training.steps", "10"}});
+  const std::string page = report_page({full_run("outputs/a", 10, 3)},
+                                       {{"optimizer.lr", "0.001"}, {"training.steps", "10"}});
   for (const char* part :
-       {"Loss", "Validation loss", "Gradient norm", "Learning rate", "Throughput", "Model FLOPs utilisation", "Peak memory",
-        "float8: input_amax", "layers.2.wq", "optimizer.lr", "float8.recipe", "rowwise", "careful &lt;now&gt;", "Some CPU",
-        "completed", "1 min 01 s", "It &lt;is&gt;", " &amp; was", "prefers-color-scheme:dark"})
+       {"Loss", "Validation loss", "Gradient norm", "Learning rate", "Throughput",
+        "Model FLOPs utilisation", "Peak memory", "float8: input_amax", "layers.2.wq",
+        "optimizer.lr", "float8.recipe", "rowwise", "careful &lt;now&gt;", "Some CPU", "completed",
+        "1 min 01 s", "It &lt;is&gt;", " &amp; was", "prefers-color-scheme:dark"})
     EXPECT_NE(page.find(part), std::string::npos) << part;
   EXPECT_NE(page.find(std::string(64, 'a')), std::string::npos);
   for (const char* outside : {"<script", "<link", "<img", "@import", "url(", "href="})
@@ -181,8 +205,9 @@ TEST(ReportPageTest, SeveralRunsAreOverlaidAndCompared) {
   c.log.series["skipped_steps"] = {{20, 2}};
   const std::string page = report_page({full_run("a", 20, 2), b, c}, {});
   EXPECT_LT(page.size(), 200000u);
-  for (const char* part : {"3 runs", "What differs", "b &amp; c", "line s2", "mean over layers", "3 of 40 lines",
-                           "not finite in the reported steps 5", "no run.json", "did not end", "not recorded"})
+  for (const char* part :
+       {"3 runs", "What differs", "b &amp; c", "line s2", "mean over layers", "3 of 40 lines",
+        "not finite in the reported steps 5", "no run.json", "did not end", "not recorded"})
     EXPECT_NE(page.find(part), std::string::npos) << part;
   const size_t differs = page.find("What differs"), set = page.find("What is set");
   EXPECT_NE(page.substr(differs, set - differs).find("optimizer.lr"), std::string::npos);
@@ -191,7 +216,8 @@ TEST(ReportPageTest, SeveralRunsAreOverlaidAndCompared) {
 
 TEST(ReportPageTest, WhatIsSetIsWhatIsNotTheDefault) {
   ReportRun run = full_run("a", 5, 0);
-  const std::string page = report_page({run}, {{"optimizer.lr", "0.0008"}, {"training.steps", "10000"}});
+  const std::string page =
+      report_page({run}, {{"optimizer.lr", "0.0008"}, {"training.steps", "10000"}});
   const size_t set = page.find("What is set"), every = page.find("every key");
   EXPECT_EQ(page.substr(set, every - set).find("optimizer.lr"), std::string::npos);
   EXPECT_NE(page.substr(set, every - set).find("training.steps"), std::string::npos);

@@ -45,7 +45,9 @@ TEST(RunFileTest, ComesBack) {
 
 TEST(RunFileTest, WhatIsOfAnotherTypeIsAsIfMissing) {
   const RunFile run = parse_run_file(
-      "{\"parameters\": \"x\", \"sessions\": [1, {\"began\": 5, \"outcome\": 3}], \"config\": [], \"warnings\": 7}", "here");
+      "{\"parameters\": \"x\", \"sessions\": [1, {\"began\": 5, \"outcome\": 3}], \"config\": [], "
+      "\"warnings\": 7}",
+      "here");
   EXPECT_EQ(run.parameters, 0);
   EXPECT_TRUE(run.config.empty());
   ASSERT_EQ(run.sessions.size(), 1u);
@@ -66,7 +68,8 @@ TEST(RunKeeperTest, WritesAtTheBeginAtWarningsAndAtTheEnd) {
   log_warning("now");
   log_info("no warning");
   log_warning("now");
-  EXPECT_EQ(read_run_file(folder.path())->warnings, (std::vector<std::string>{"before it begins", "now"}));
+  EXPECT_EQ(read_run_file(folder.path())->warnings,
+            (std::vector<std::string>{"before it begins", "now"}));
   keeper.end(7, "failed: first line\nsecond");
   const RunFile run = *read_run_file(folder.path());
   EXPECT_EQ(run.sessions[0].first_step, 1);
@@ -114,7 +117,8 @@ TEST(RunKeeperTest, WarningsHaveALimit) {
 TEST(RunKeeperTest, AFileThatCannotBeWritten) {
   ScratchFolder folder;
   RunKeeper keeper;
-  expect_error(ExitStatus::kEnvironment, {"run.json"}, [&] { keeper.begin(folder / "not there", some_run(), 0); });
+  expect_error(ExitStatus::kEnvironment, {"run.json"},
+               [&] { keeper.begin(folder / "not there", some_run(), 0); });
 }
 
 }  // namespace

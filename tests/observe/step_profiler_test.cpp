@@ -58,7 +58,8 @@ TEST(StepProfilerTest, TracesHoldTheStepsOfTheirCycle) {
   }
   profiler.finish(7);
   const std::set<std::string> whole = trace_names(folder, 4);
-  for (const char* name : {"ProfilerStep#3", "ProfilerStep#4", "aten::mm"}) EXPECT_TRUE(whole.count(name)) << name;
+  for (const char* name : {"ProfilerStep#3", "ProfilerStep#4", "aten::mm"})
+    EXPECT_TRUE(whole.count(name)) << name;
   EXPECT_EQ(whole.count("ProfilerStep#2"), 0u);
   const std::set<std::string> rest = trace_names(folder, 7);
   EXPECT_TRUE(rest.count("ProfilerStep#7")) << "training ended within the cycle";
@@ -77,11 +78,13 @@ TEST(StepProfilerTest, SaysWhereItCannotWrite) {
   ScratchFolder folder;
   StepProfiler profiler({1, 1, 0}, folder.write("traces", "a file"), false);
   profiler.before_step(1);
-  expect_error(ExitStatus::kEnvironment, {"iteration_1", "job.dump_folder"}, [&] { profiler.after_step(1); });
+  expect_error(ExitStatus::kEnvironment, {"iteration_1", "job.dump_folder"},
+               [&] { profiler.after_step(1); });
   std::filesystem::remove(folder / "traces");
   std::filesystem::create_directories(folder / "traces/iteration_2/rank0_trace.json/in the way");
   profiler.before_step(2);
-  expect_error(ExitStatus::kEnvironment, {"rank0_trace.json", "could not be written"}, [&] { profiler.after_step(2); });
+  expect_error(ExitStatus::kEnvironment, {"rank0_trace.json", "could not be written"},
+               [&] { profiler.after_step(2); });
 }
 
 TEST(StepProfilerTest, IsNotLeftRunning) {

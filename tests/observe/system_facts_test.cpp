@@ -14,8 +14,9 @@ TEST(SystemFactsTest, ReadsTheFilesOfTheKernel) {
   ScratchFolder root;
   root.write("etc/os-release", "NAME=x\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n");
   root.write("proc/cpuinfo", "processor\t: 0\nmodel name\t: Some CPU @ 2GHz: fast\n");
-  root.write("proc/meminfo",
-             "MemTotal:       1000 kB\nMemAvailable:    400 kB\nSwapTotal:   20 kB\nSwapFree:    10 kB\n");
+  root.write(
+      "proc/meminfo",
+      "MemTotal:       1000 kB\nMemAvailable:    400 kB\nSwapTotal:   20 kB\nSwapFree:    10 kB\n");
   const SystemFacts facts = system_facts(root.path());
   EXPECT_EQ(facts.operating_system, "Debian GNU/Linux 12 (bookworm)");
   EXPECT_EQ(facts.processor, "Some CPU @ 2GHz: fast");

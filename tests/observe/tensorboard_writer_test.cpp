@@ -59,18 +59,19 @@ TEST(TensorBoardWriterTest, WritesATorchtitanTagForEachNumberAtOnce) {
   EXPECT_EQ(events[1].step, 1);
   EXPECT_EQ(events[2].step, 1);
   EXPECT_EQ(events[2].wall_time, 1700000000.25);
-  EXPECT_EQ(events[2].scalars, (std::map<std::string, float>{{"loss_metrics/global_avg_loss", 8.25F},
-                                                             {"loss_metrics/global_max_loss", 8.25F},
-                                                             {"grad_norm", 1.5F},
-                                                             {"throughput(tps)", 3190},
-                                                             {"tflops", 0.5F},
-                                                             {"time_metrics/end_to_end(s)", 0.5F},
-                                                             {"time_metrics/data_loading(s)", 0.125F},
-                                                             {"time_metrics/data_loading(%)", 25},
-                                                             {"memory/max_reserved(GiB)", 1.5F},
-                                                             {"memory/max_reserved(%)", 25},
-                                                             {"n_tokens_seen", 4096},
-                                                             {"lr", 0.0005F}}));
+  EXPECT_EQ(events[2].scalars,
+            (std::map<std::string, float>{{"loss_metrics/global_avg_loss", 8.25F},
+                                          {"loss_metrics/global_max_loss", 8.25F},
+                                          {"grad_norm", 1.5F},
+                                          {"throughput(tps)", 3190},
+                                          {"tflops", 0.5F},
+                                          {"time_metrics/end_to_end(s)", 0.5F},
+                                          {"time_metrics/data_loading(s)", 0.125F},
+                                          {"time_metrics/data_loading(%)", 25},
+                                          {"memory/max_reserved(GiB)", 1.5F},
+                                          {"memory/max_reserved(%)", 25},
+                                          {"n_tokens_seen", 4096},
+                                          {"lr", 0.0005F}}));
 }
 
 TEST(TensorBoardWriterTest, WhatIsNotAlwaysThere) {
@@ -105,9 +106,10 @@ TEST(TensorBoardWriterTest, WhatIsNotAlwaysThere) {
   EXPECT_EQ(scalars["skipped_steps"], 3);
   EXPECT_EQ(scalars["float8/layers.0.attention.wq.amax"], 448);
   EXPECT_EQ(scalars["odd\xef\xbf\xbd/x"], INFINITY);
-  EXPECT_EQ(events[3].scalars, (std::map<std::string, float>{{"validation_metrics/loss", 5.5F},
-                                                             {"validation_metrics/throughput(tps)", 100},
-                                                             {"validation_metrics/memory/max_reserved(GiB)", 1}}));
+  EXPECT_EQ(events[3].scalars,
+            (std::map<std::string, float>{{"validation_metrics/loss", 5.5F},
+                                          {"validation_metrics/throughput(tps)", 100},
+                                          {"validation_metrics/memory/max_reserved(GiB)", 1}}));
 }
 
 TEST(TensorBoardWriterTest, ASampleIsText) {
@@ -150,7 +152,8 @@ TEST(TensorBoardWriterTest, SaysWhereItCannotWrite) {
                [&] { TensorBoardWriter writer(folder.write("file", "x") / "tb", 0); });
   TensorBoardWriter writer(folder / "tb", 0);
   std::filesystem::remove_all(folder / "tb");
-  expect_error(ExitStatus::kEnvironment, {"was deleted", "events.out.tfevents"}, [&] { writer.write(tb_step(1)); });
+  expect_error(ExitStatus::kEnvironment, {"was deleted", "events.out.tfevents"},
+               [&] { writer.write(tb_step(1)); });
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ int main(int count, char** words) {
     return 2;
   }
   titan::observe::TensorBoardWriter writer(words[1], 0);
-  writer.write(titan::observe::TextSample{7, 1700000000.5, "first", "It is", "a truth\xff\nuniversally"});
+  writer.write(
+      titan::observe::TextSample{7, 1700000000.5, "first", "It is", "a truth\xff\nuniversally"});
   std::puts(writer.path().parent_path().c_str());
   return 0;
 }
