@@ -1,7 +1,9 @@
 #include "train/trainer.h"
 
 #include <ATen/Functions.h>
+#include <ATen/record_function.h>
 
+#include <chrono>
 #include <cmath>
 
 #include "base/error.h"
@@ -164,6 +166,7 @@ model::CallContext Trainer::context_of(int64_t micro_batch) {
 }
 
 at::Tensor Trainer::loss_of(const model::CallContext& context, const data::Batch& batch, int64_t valid_labels) {
+  RECORD_USER_SCOPE("forward");
   const at::Device device = options_.device.device;
   const at::Tensor logits = (*model_)(context, {tokens_of(batch, device)});
   return model::cross_entropy(logits, labels_of(batch, device), valid_labels);
@@ -222,7 +225,11 @@ StepResult Trainer::step() {
   std::vector<data::Batch> batches;
   int64_t valid_labels = 0;
   for (int64_t i = 0; i < accumulation_steps_; ++i) {
+    RECORD_USER_SCOPE("next batch");
+    const auto asked = std::chrono::steady_clock::now();
     batches.push_back(loader_->next());
+    result.data_seconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
     valid_labels += data::count_valid_labels(batches.back().labels);
     result.tokens += static_cast<int64_t>(batches.back().tokens.size());
   }
@@ -231,7 +238,10 @@ StepResult Trainer::step() {
   at::Tensor loss_sum;
   for (int64_t i = 0; i < accumulation_steps_; ++i) {
     const at::Tensor loss = loss_of(context_of(i), batches[i], valid_labels);
-    loss.backward();
+    {
+      RECORD_USER_SCOPE("backward");
+      loss.backward();
+    }
     loss_sum = loss_sum.defined() ? at::add(loss_sum, loss.detach()) : loss.detach();
   }
   // All micro-batches have used the same copies; the optimizer needs the memory, not the copies.
@@ -239,14 +249,20 @@ StepResult Trainer::step() {
   result.loss = loss_sum.item<double>();
   // The norm is judged before anything is scaled, and the step taken only if both numbers are sound.
   const std::vector<at::Tensor> gradients = optimizer_->gradients();
-  result.grad_norm = optim::clip_grad_norm(gradients, options_.config.training.max_norm);
+  {
+    RECORD_USER_SCOPE("clip gradients");
+    result.grad_norm = optim::clip_grad_norm(gradients, options_.config.training.max_norm);
+  }
   check_gradients(result.step);
   if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm)) find_culprit(batches, valid_labels);
   result.skipped = nonfinite_->must_skip(result.step, result.loss, result.grad_norm, position_);
   if (result.skipped) buffers.restore();
 
   optimizer_->set_lr(result.lr);
-  optimizer_->step(result.step, result.skipped);
+  {
+    RECORD_USER_SCOPE("optimizer");
+    optimizer_->step(result.step, result.skipped);
+  }
   ++position_.step;
   ++position_.schedule_step;
   position_.tokens_seen += result.tokens;

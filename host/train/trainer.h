@@ -50,6 +50,7 @@ struct StepResult {
   double grad_norm = 0;  ///< before clipping
   double lr = 0;         ///< used in this step
   int64_t tokens = 0;    ///< input tokens of this step
+  double data_seconds = 0;  ///< waited for batches
   bool skipped = false;  ///< not finite: the optimizer took no step
   std::map<std::string, double> converter_metrics;
 };
