@@ -134,6 +134,8 @@ void dry_run(const ConfigArguments& arguments, const config::Config& config,
   if (config.validation.enable)
     table.add_row(
         {"validation", "after step 1 and every " + with_commas(config.validation.freq) + " steps"});
+  if (config.samples.enable)
+    table.add_row({"samples", "after step 1 and every " + with_commas(config.samples.freq) + " steps"});
   table.add_row({"start", start});
   table.add_row({"outputs", config.job.dump_folder});
   table.add_row({"checkpoints", checkpoint_text(config)});

@@ -6,7 +6,9 @@
 
 #include "base/log.h"
 #include "base/numbers.h"
+#include "base/printable.h"
 #include "base/terminal.h"
+#include "config/option_text.h"
 #include "observe/console.h"
 #include "observe/throughput.h"
 #include "train/device_memory.h"
@@ -78,6 +80,24 @@ void StepReports::add(const train::ValidationResult& result) {
   for (observe::MetricsSink* sink : sinks_) sink->write(metrics);
   progress_.clear();
   log_info(observe::console_line(metrics, color_));
+}
+
+void StepReports::add(const train::WrittenSamples& samples) {
+  since_ +=
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(samples.seconds));
+  progress_.clear();
+  for (size_t i = 0; i < samples.texts.size(); ++i) {
+    const auto& [prompt, text] = samples.texts[i];
+    observe::TextSample sample;
+    sample.step = samples.step;
+    sample.unix_time = unix_time_now();
+    sample.name = "prompt_" + std::to_string(i + 1);
+    sample.prompt = prompt;
+    sample.text = text;
+    for (observe::MetricsSink* sink : sinks_) sink->write(sample);
+    log_info("sample " + std::to_string(i + 1) + " after step " + std::to_string(samples.step) + ": " +
+             config::to_yaml_quoted(printable(prompt, 200)) + " -> " + config::to_yaml_quoted(printable(text, 2000)));
+  }
 }
 
 void StepReports::write(const train::StepResult& result) {

@@ -27,6 +27,8 @@ class StepReports {
   void add(const train::StepResult& result);
   /// Call it after every validation. Its time does not count in the speed of training.
   void add(const train::ValidationResult& result);
+  /// Call it after texts were written, with the same.
+  void add(const train::WrittenSamples& samples);
   /// Makes room for other output.
   void clear_line() { progress_.clear(); }
   /// Whether this process did a step.

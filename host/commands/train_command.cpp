@@ -139,6 +139,7 @@ int run_steps(train::Trainer& trainer, train::Checkpointer& checkpointer, StepRe
     checkpointer.after_step(result.step, take_snapshot);
     const auto stopped = [&signals] { return signals.received() != 0; };
     if (const auto validation = trainer.validate_if_due(stopped)) reports.add(*validation);
+    if (const auto samples = trainer.write_samples_if_due(stopped)) reports.add(*samples);
   }
   reports.clear_line();
   const bool done = trainer.steps_done() >= trainer.total_steps();

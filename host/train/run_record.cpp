@@ -14,7 +14,7 @@ const std::set<std::string>& keys_without_effect() {
   static const std::set<std::string> keys = {
       "model.converters",     "model.print_after_conversion", "training.steps",
       "training.device",      "training.on_nonfinite",        "training.max_skipped_steps",
-      "training.dataset_path", "model.tokenizer_path"};
+      "training.dataset_path"};
   return keys;
 }
 
@@ -25,6 +25,7 @@ bool counts(const config::Field& field) {
                                                  "checkpoint",
                                                  "plugins",
                                                  "validation",
+                                                 "samples",
                                                  "activation_checkpoint"};
   return !left_out.count(field.section) && !keys_without_effect().count(field.full_name());
 }
@@ -103,7 +104,9 @@ std::vector<std::string> differences(const checkpoint::Manifest& then, const Run
   std::set<std::string> keys;
   for (const auto* settings : {&then.settings, &now.settings})
     for (const auto& [key, value] : *settings) keys.insert(key);
-  keys.erase("model.hf_assets_path");  // a place; what was read there is among the others
+  // Places; what was read there is compared by its contents.
+  keys.erase("model.hf_assets_path");
+  keys.erase("model.tokenizer_path");
   for (const std::string& key : keys) {
     const auto before = then.settings.find(key), after = now.settings.find(key);
     // The options of a converter that came or went are covered above; a key that one of the two

@@ -93,6 +93,8 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
   loader_ = data::make_loader(training_data(config, args_.vocab_size, options_.data_dir));
   if (config.validation.enable)
     validator_ = std::make_unique<Validator>(config, args_.vocab_size, options_.data_dir);
+  if (config.samples.enable)
+    samples_ = std::make_unique<TextSamples>(config, args_.vocab_size, args_.max_seq_len, options_.data_dir);
   mixed_precision_ = make_mixed_precision(config.training);
   model_ = spec.build(args_, parameter_type(config.training));
   converters_->convert(*model_);
@@ -145,6 +147,16 @@ std::optional<ValidationResult> Trainer::validate_if_due(const std::function<boo
   const std::optional<ValidationResult> result = validator_->run(*model_, context, options_.device.device, stopped);
   if (mixed_precision_) mixed_precision_->drop();
   return result;
+}
+
+std::optional<WrittenSamples> Trainer::write_samples_if_due(const std::function<bool()>& stopped) {
+  if (!samples_ || !samples_->due(position_.step)) return std::nullopt;
+  model::CallContext context;
+  context.step = position_.step;
+  context.mixed_precision = mixed_precision_.get();
+  WrittenSamples written = samples_->write(*model_, context, options_.device.device, stopped);
+  if (mixed_precision_) mixed_precision_->drop();
+  return written;
 }
 
 checkpoint::Snapshot Trainer::snapshot(bool model_only) {

@@ -28,6 +28,7 @@
 #include "train/nonfinite_guard.h"
 #include "train/resume.h"
 #include "train/run_record.h"
+#include "train/text_samples.h"
 #include "train/validator.h"
 
 namespace titan::train {
@@ -69,6 +70,9 @@ class Trainer {
   /// The loss on the validation data, if it is due after this step. Training goes on as without.
   std::optional<ValidationResult> validate_if_due(const std::function<bool()>& stopped = {});
 
+  /// Texts that the model writes, if they are due after this step. Training goes on as without.
+  std::optional<WrittenSamples> write_samples_if_due(const std::function<bool()>& stopped = {});
+
   /// For a checkpoint; the tensors are the live ones.
   checkpoint::Snapshot snapshot(bool model_only);
 
@@ -101,6 +105,7 @@ class Trainer {
   std::unique_ptr<model::Module> model_;
   std::unique_ptr<converters::ModelConvertersContainer> converters_;
   std::unique_ptr<Validator> validator_;  ///< null: validation is not enabled
+  std::unique_ptr<TextSamples> samples_;  ///< null: samples are not enabled
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::unique_ptr<optim::LrSchedule> schedule_;
   std::vector<std::string> summary_;

@@ -13,6 +13,7 @@ import unittest
 from pathlib import Path
 
 import titan_run
+import transformers_venv
 from saved_steps import folder_of
 
 GOLDEN_TEST = GOLDEN = EXAMPLES = VENV = None
@@ -30,20 +31,6 @@ sys.exit(difference > tolerance)
 """
 
 
-def python():
-    """An interpreter that has transformers."""
-    given = os.environ.get("TITAN_TRANSFORMERS_PYTHON")
-    if given:
-        return given
-    interpreter = VENV / "bin/python"
-    if not (VENV / "complete").exists():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], check=True)
-        subprocess.run([interpreter, "-m", "pip", "install", "-q", "--no-cache-dir", "torch==2.11.0", "transformers", "safetensors",
-                        "numpy"], check=True)
-        (VENV / "complete").touch()
-    return interpreter
-
-
 class Transformers(unittest.TestCase):
     def setUp(self):
         self.folder = titan_run.Folder()
@@ -51,7 +38,7 @@ class Transformers(unittest.TestCase):
         self.path = self.folder.path
 
     def script(self, *arguments):
-        done = subprocess.run([python(), *map(str, arguments)], capture_output=True, text=True)
+        done = subprocess.run([transformers_venv.interpreter(VENV), *map(str, arguments)], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 
