@@ -22,6 +22,7 @@
 #include "checkpoint/temporary_folder.h"
 #include "commands/model_setup.h"
 #include "commands/recorded_config.h"
+#include "commands/weight_source.h"
 #include "config/option_text.h"
 #include "train/model_args.h"
 
@@ -159,7 +160,7 @@ HfTools::HfTools(CLI::App& app)
           "import",
           "weights and sizes of a Hugging Face folder: FOLDER --output DIR [--dtype float32]")),
       export_app_(app.add_subcommand("export",
-                                     "a folder for transformers from a run: RUN/checkpoint/step-N "
+                                     "a folder for transformers from a run (RUN, or RUN/checkpoint/step-N): "
                                      "--output DIR [--dtype bfloat16]")) {
   import_app_
       ->add_option("folder", folder_, "with config.json and *.safetensors of a Llama or Qwen3")
@@ -172,7 +173,7 @@ HfTools::HfTools(CLI::App& app)
                           "type of the weights: keep (the default), float32, bfloat16 or float16");
   import_app_->add_option("--config", config_,
                           "where the ready config goes; default: config.yaml in the output");
-  export_app_->add_option("weights", weights_, "one step of a run, or the output of titan import")
+  export_app_->add_option("weights", weights_, "a run's folder (its latest step), one step of it, or the output of titan import")
       ->required();
   export_app_->add_option("--output", output_, "the new folder")->required();
   export_app_->add_option("--dtype", export_dtype_,
@@ -237,7 +238,7 @@ void HfTools::run_export() const {
     throw data_error("'" + tokenizer_.string() + "' is no folder", "--tokenizer-from",
                      "name the folder of a Hugging Face model");
   const model::TrainSpecRegistry specs = train_specs();
-  const ExportSource source = source_of(weights_, specs);
+  const ExportSource source = source_of(latest_step(weights_), specs);
   request.weights = source.weights;
   request.args = source.args;
   request.merge_lora = merge_lora_;

@@ -90,6 +90,13 @@ WeightSource of_hf_folder(const fs::path& folder, const std::vector<std::string>
 
 }  // namespace
 
+fs::path latest_step(const fs::path& given) {
+  if (is_there(given / checkpoint::kManifestFile)) return given;
+  for (const fs::path& root : {given / "checkpoint", given})
+    if (const auto step = checkpoint::choose_step(root, -1)) return step->path;
+  return given;
+}
+
 WeightSource find_weights(const fs::path& given, const std::vector<std::string>& overrides,
                           const model::TrainSpecRegistry& specs) {
   std::error_code error;
@@ -101,8 +108,7 @@ WeightSource find_weights(const fs::path& given, const std::vector<std::string>&
   if (is_there(given / "config.yaml") && is_there(given / checkpoint::kModelFile))
     return of_config(given / "config.yaml", overrides, specs, false);
   if (is_there(given / checkpoint::kHfConfigFile)) return of_hf_folder(given, overrides, specs);
-  for (const fs::path& root : {given / "checkpoint", given})
-    if (const auto step = checkpoint::choose_step(root, -1)) return of_step(step->path, overrides);
+  if (const fs::path step = latest_step(given); step != given) return of_step(step, overrides);
   throw data_error("'" + given.string() + "' holds no model: neither steps of a run nor a Hugging Face config.json",
                    given.string(), "name a step of a run (RUN/checkpoint/step-N), a run's folder, a config, or a Hugging Face folder");
 }
