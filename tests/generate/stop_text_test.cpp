@@ -24,7 +24,7 @@ TEST(StopText, WithoutStopsEverythingPassesAtOnce) {
 
 TEST(StopText, AStopInPiecesIsNeverShown) {
   bool stopped = false;
-  EXPECT_EQ(shown({"END"}, {"one E", "N", "D two", "three"}, &stopped), "one |||||");
+  EXPECT_EQ(shown({"END"}, {"one E", "N", "D two", "three"}, &stopped), "one ||||");
   EXPECT_TRUE(stopped);
 }
 
