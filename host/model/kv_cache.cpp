@@ -1,8 +1,8 @@
 #include "model/kv_cache.h"
 
 #include <ATen/ops/arange.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 
@@ -73,8 +73,9 @@ std::pair<at::Tensor, at::Tensor> KvCache::append(int64_t layer, const at::Tenso
   if (static_cast<size_t>(layer) >= layers_.size()) layers_.resize(static_cast<size_t>(layer) + 1);
   Layer& held = layers_[static_cast<size_t>(layer)];
   if (!held.k.defined()) {
-    held.k = at::empty({rows(), k.size(1), capacity_, k.size(3)}, k.options());
-    held.v = at::empty({rows(), v.size(1), capacity_, v.size(3)}, v.options());
+    // Zeros: what the mask hides counts with weight 0, and 0 times what memory held may be NaN.
+    held.k = at::zeros({rows(), k.size(1), capacity_, k.size(3)}, k.options());
+    held.v = at::zeros({rows(), v.size(1), capacity_, v.size(3)}, v.options());
   }
   if (mask_.defined() && mask_.device() != k.device()) mask_ = mask_.to(k.device());
   const bool same = same_lengths();

@@ -78,8 +78,9 @@ class Generate(unittest.TestCase):
                 wanted = self.texts(*options, plugins=plugins)
                 self.assertEqual(self.texts(*options, "--no-cache", plugins=plugins), wanted)
                 self.assertIn(f"converter {name}", self.generate(*options, plugins=plugins).stderr)
-                refused = self.generate(*options, status=2)
-                self.assertIn(name, refused.stderr)
+                if name != "float8":  # which is installed with the program
+                    refused = self.generate(*options, status=2)
+                    self.assertIn(name, refused.stderr)
 
     def test_hugging_face_folders(self):
         path = Path(self.folder.path)
