@@ -14,7 +14,7 @@ namespace {
 std::string other_value(const Field& field) {
   const OptionSchema& option = field.option;
   if (field.full_name() == "activation_checkpoint.selective_ac_option") return "op";
-  if (field.full_name() == "training.mixture") return "[one:1:text:x]";
+  if (field.full_name() == "training.mixture") return R"(["one:1:text:x"])";
   if (option.is_list) return option.values.empty() ? "[x]" : "[" + option.values.back() + "]";
   switch (option.type) {
     case OptionType::kBool:
