@@ -6,14 +6,30 @@
 #include <atomic>
 #include <cstdio>
 #include <ctime>
+#include <memory>
+#include <mutex>
+#include <utility>
 
 #include "base/terminal.h"
 
 namespace titan {
 namespace {
 
-/// The one piece of process-wide state here: set once by main(), read by every log line.
+/// Process-wide, as standard error is: set once by main(), read by every log line.
 std::atomic<LogLevel> shown_level{LogLevel::kInfo};
+
+/// The receiver of the LogCopy that lives, under its lock. Never destroyed: threads may log at
+/// exit.
+struct CopyReceiver {
+  std::mutex lock;
+  LogLevel least = LogLevel::kError;
+  LogCopy::Receive receive;
+};
+
+CopyReceiver& copy_receiver() {
+  static auto& receiver = *std::make_unique<CopyReceiver>().release();
+  return receiver;
+}
 
 struct LevelStyle {
   const char* name;
@@ -77,7 +93,25 @@ std::string format_log(LogLevel level, std::string_view text,
   return line + footer;
 }
 
+LogCopy::LogCopy(LogLevel least, Receive receive) {
+  CopyReceiver& receiver = copy_receiver();
+  const std::lock_guard guard(receiver.lock);
+  receiver.least = least;
+  receiver.receive = std::move(receive);
+}
+
+LogCopy::~LogCopy() {
+  CopyReceiver& receiver = copy_receiver();
+  const std::lock_guard guard(receiver.lock);
+  receiver.receive = nullptr;
+}
+
 void log(LogLevel level, std::string_view text) {
+  {
+    CopyReceiver& receiver = copy_receiver();
+    const std::lock_guard guard(receiver.lock);
+    if (receiver.receive && level >= receiver.least) receiver.receive(level, text);
+  }
   if (level < log_level()) return;
   write_all(STDERR_FILENO, format_log(level, text, std::chrono::system_clock::now(),
                                       use_color(STDERR_FILENO)));

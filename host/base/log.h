@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,18 @@ inline void log_debug(std::string_view text) { log(LogLevel::kDebug, text); }
 inline void log_info(std::string_view text) { log(LogLevel::kInfo, text); }
 inline void log_warning(std::string_view text) { log(LogLevel::kWarning, text); }
 inline void log_error(std::string_view text) { log(LogLevel::kError, text); }
+
+/// While it lives, what is logged at `least` or above also goes to `receive`, shown or not: one
+/// call at a time, from the thread that logs. `receive` must neither log nor throw. There is one
+/// LogCopy at a time.
+class LogCopy {
+ public:
+  using Receive = std::function<void(LogLevel, std::string_view)>;
+  LogCopy(LogLevel least, Receive receive);
+  ~LogCopy();
+  LogCopy(const LogCopy&) = delete;
+  LogCopy& operator=(const LogCopy&) = delete;
+};
 
 /// The text log() writes, in local time. Control characters other than tab and newline, which could
 /// act on a terminal, are shown as '?' unless they belong to a colour code the caller put in.

@@ -34,6 +34,17 @@ bool steers(std::string_view character) {
 
 }  // namespace
 
+std::string with_valid_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t i = 0; i < text.size();) {
+    const size_t length = utf8_length(text.substr(i, 4));
+    out += length == 0 ? "\xef\xbf\xbd" : text.substr(i, length);
+    i += length == 0 ? 1 : length;
+  }
+  return out;
+}
+
 std::string printable_path(std::string_view path) {
   std::string text = printable(path);
   for (size_t at; (at = text.find('\n')) != std::string::npos;) text.replace(at, 1, "\\x0a");

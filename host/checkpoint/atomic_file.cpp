@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "checkpoint/crc32c.h"
+#include "base/crc32c.h"
 
 namespace titan::checkpoint {
 namespace {

@@ -6,9 +6,9 @@
 #include <system_error>
 #include <utility>
 
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "base/regular_file.h"
-#include "checkpoint/crc32c.h"
 #include "checkpoint/safetensors_header.h"
 
 namespace titan::checkpoint {

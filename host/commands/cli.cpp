@@ -15,11 +15,14 @@
 #include "commands/completion_command.h"
 #include "commands/config_command.h"
 #include "commands/data_tools.h"
+#include "commands/doctor_command.h"
 #include "commands/estimate_command.h"
+#include "commands/generate_command.h"
 #include "commands/hf_tools.h"
 #include "commands/plan_command.h"
 #include "commands/plugin_tools.h"
 #include "commands/plugins_command.h"
+#include "commands/report_command.h"
 #include "commands/train_command.h"
 #include "titan/version.h"
 
@@ -35,6 +38,9 @@ Examples:
   titan estimate configs/llama3_8b.yaml --device sm_90
   titan import HF_FOLDER --output ./llama
   titan export outputs/checkpoint/step-1000 --output ./llama-hf --dtype bfloat16
+  titan report outputs
+  titan doctor
+  titan generate outputs/checkpoint/step-1000 --prompt "It is a truth" --temperature 0.7
   titan plugins list
   titan plugins new my_plugin
   titan config explain training
@@ -42,7 +48,7 @@ Examples:
 
 Any key of the config can be set as --section.key=value; the command line wins over the file.
 
-Exit status: 0 done, 1 internal error, 2 usage, config, plugin refused or device unsupported,
+Exit status: 0 done, 1 internal error (of doctor: problems), 2 usage, config, plugin refused or device unsupported,
 3 environment, 4 data or checkpoint, 5 diverged, 6 a plugin failed while running,
 130 or 143 stopped by SIGINT or SIGTERM.)";
 
@@ -117,9 +123,10 @@ int dispatch(int argc, char** argv) {
   why_app->add_option("what", what, "a converter, a plugin or a .so file");
   why_app->add_flag("--json", json, "as JSON");
   why_app->allow_extras();
-  CLI::App* doctor_app = plugins_app->add_subcommand("doctor", "tries every plugin in a process of its own; reports all problems");
-  doctor_app->add_flag("--json", json, "as JSON");
-  doctor_app->allow_extras();
+  CLI::App* plugins_doctor_app = plugins_app->add_subcommand(
+      "doctor", "tries every plugin in a process of its own; reports all problems");
+  plugins_doctor_app->add_flag("--json", json, "as JSON");
+  plugins_doctor_app->allow_extras();
 
   std::string device;
   CLI::App* plan_app = app.add_subcommand("plan", "what the converters would change, without a weight: CONFIG.yaml [--section.key=value ...]");
@@ -132,6 +139,7 @@ int dispatch(int argc, char** argv) {
   estimate_app->allow_extras();
 
   const HfTools hf_tools(app);
+  const GenerateCommand generate_command(app);
 
   bool origins = false;
   std::string key;
@@ -151,6 +159,19 @@ int dispatch(int argc, char** argv) {
   CLI::App* data_app = app.add_subcommand("data", "prepares data ahead of training");
   data_app->require_subcommand(0, 1);
   const DataTools data_tools(*data_app);
+  CLI::App* doctor_app = app.add_subcommand(
+      "doctor", "whether this machine can train; versions for bug reports: [CONFIG.yaml]");
+  doctor_app->add_flag("--json", json, "as JSON");
+  doctor_app->allow_extras();
+
+  std::vector<std::string> runs;
+  std::string output;
+  CLI::App* report_app = app.add_subcommand(
+      "report", "one HTML page with curves, config, plugins and system of runs: RUN [RUN ...]");
+  report_app->add_option("run", runs, "dump folders of runs, or metrics.jsonl files");
+  report_app->add_option(
+      "-o,--output", output,
+      "where the page goes; default: report.html in the first RUN; -: standard output");
 
   std::string shell;
   CLI::App* completion_app = app.add_subcommand("completion", "prints the completion script of a shell: bash or zsh");
@@ -203,15 +224,21 @@ int dispatch(int argc, char** argv) {
   } else if (*why_app) {
     if (!plugins_why(config_arguments(why_app->remaining(), "plugins why"), what, json))
       return static_cast<int>(ExitStatus::kUsage);
-  } else if (*doctor_app) {
-    if (!plugins_doctor(config_arguments(doctor_app->remaining(), "plugins doctor"), json))
+  } else if (*plugins_doctor_app) {
+    if (!plugins_doctor(config_arguments(plugins_doctor_app->remaining(), "plugins doctor"), json))
       return static_cast<int>(ExitStatus::kUsage);
+  } else if (*doctor_app) {
+    return doctor(config_arguments(doctor_app->remaining(), "doctor"), json) ? 0 : 1;
   } else if (const auto status = plugin_tools.run(config_arguments)) {
     return *status;
   } else if (const auto status = data_tools.run()) {
     return *status;
+  } else if (*report_app) {
+    report(runs, output);
   } else if (hf_tools.run()) {
     return 0;
+  } else if (generate_command.chosen()) {
+    return generate_command.run(config_arguments);
   } else if (*completion_app) {
     print_completion(shell);
   } else if (*plan_app) {

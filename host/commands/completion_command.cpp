@@ -12,6 +12,7 @@
 #include "commands/completion_line.h"
 #include "commands/completion_scripts.h"
 #include "commands/completion_values.h"
+#include "data/chat_template.h"
 #include "data/tokenizers/open_tokenizer.h"
 
 namespace titan::commands {
@@ -27,6 +28,7 @@ std::vector<std::string> positional_candidates(const CLI::App& command,
     if (name == "shell") return {"bash", "zsh"};
     if (name == "key") return found.explained_names();
     if (name == "input") return files_ending_in({".txt", ".jsonl", ".zst"}, current);
+    if (name == "run") return files_ending_in({".jsonl"}, current);
     if (name == "what" || name == "name") {
       std::vector<std::string> names = found.plugin_names();
       for (std::string& file : files_ending_in({".so"}, current)) names.push_back(std::move(file));
@@ -50,11 +52,13 @@ bool takes_many(const CLI::App& command) {
 }
 
 /// Values of an option of the command itself, such as --device, that begin as `typed` does.
-std::vector<std::string> flag_values(const std::string& option, const std::string& typed) {
+std::vector<std::string> flag_values(const CLI::App& command, const std::string& option, const std::string& typed) {
+  const bool of_ids = command.get_name() == "tokenize";
   if (option == "--tokenizer") return files_ending_in({".json", ".model", ".tiktoken"}, typed);
   if (option == "--tokenizer-format") return data::tokenizer_formats();
-  if (option == "--dtype") return {"uint16", "uint32"};
-  if (option == "--output") return files_ending_in({".bin"}, typed);
+  if (option == "--dtype" && of_ids) return {"uint16", "uint32"};
+  if (option == "--output" && of_ids) return files_ending_in({".bin"}, typed);
+  if (option == "--chat") return data::ChatTemplate::names();
   if (option == "--device") return {"cpu", "sm_80", "sm_89", "sm_90", "sm_100", "sm_120"};
   if (option == "--language") return {"c", "cpp", "torch"};
   if (option == "--dtype") return {"bfloat16", "float16", "float32"};
@@ -87,7 +91,7 @@ std::vector<std::string> dashed_candidates(const CLI::App& command, const FoundC
   if (const size_t equals = current.find('='); equals != std::string::npos) {
     const std::string name = current.substr(0, equals), value = current.substr(equals + 1);
     if (is_config_option(name)) return with_prefix(config_files(value), name + "=");
-    return with_prefix(option_of(command, name) ? flag_values(name, value) : found.values_of(name, value),
+    return with_prefix(option_of(command, name) ? flag_values(command, name, value) : found.values_of(name, value),
                        name + "=");
   }
   std::vector<std::string> words;
@@ -145,7 +149,7 @@ std::vector<std::string> candidates(const CLI::App& app, const CompletionLine& l
   if (is_config_option(waiting)) return config_files(current);
   if (!waiting.empty()) {
     std::vector<std::string> values =
-        option_of(*command, waiting) ? flag_values(waiting, current) : found.values_of(waiting, current);
+        option_of(*command, waiting) ? flag_values(*command, waiting, current) : found.values_of(waiting, current);
     if (option_of(*command, waiting) || !found.is_flag(waiting)) return values;
     // "--section.flag" may stand alone: what follows is its value or the next argument.
     for (std::string& file : config_files(current)) values.push_back(std::move(file));

@@ -97,6 +97,11 @@ void dry_run(const ConfigArguments& arguments, const config::Config& config,
              const std::filesystem::path& data_dir) {
   require_writable(config.job.dump_folder, "job.dump_folder");
   if (config.checkpoint.enable) require_writable(checkpoint_folder(config), "checkpoint.folder");
+  const std::filesystem::path dump = config.job.dump_folder;
+  if (config.metrics.enable_tensorboard)
+    require_writable(dump / config.metrics.save_tb_folder, "metrics.save_tb_folder");
+  if (config.profiling.enable_profiling)
+    require_writable(dump / config.profiling.save_traces_folder, "profiling.save_traces_folder");
   const std::string start = start_text(config);
   train::TrainerOptions options{
       config,   applied.requests, train::resolve_device(config.training.device),

@@ -21,9 +21,8 @@
 #include "checkpoint/manifest.h"
 #include "checkpoint/temporary_folder.h"
 #include "commands/model_setup.h"
-#include "config/fields.h"
+#include "commands/recorded_config.h"
 #include "config/option_text.h"
-#include "config/yaml_reader.h"
 #include "train/model_args.h"
 
 namespace titan::commands {
@@ -62,21 +61,6 @@ int64_t parse_size(const std::string& text) {
   return static_cast<int64_t>(number * found->second);
 }
 
-const model::TrainSpec& spec_of_folder(const model::TrainSpecRegistry& specs,
-                                       const fs::path& config) {
-  const std::string type = checkpoint::hf_model_type(config);
-  std::vector<std::string> known;
-  for (const std::string& name : specs.names()) {
-    const model::TrainSpec& spec = specs.get(name);
-    if (!spec.hf) continue;
-    if (spec.hf->model_type == type) return spec;
-    known.push_back(spec.hf->model_type);
-  }
-  throw data_error(type.empty() ? "it has no model_type, so it is no config of a Hugging Face model"
-                                : "model_type is '" + type + "', which no family here has",
-                   config.string(), "known are " + joined(known));
-}
-
 /// A config that trains on from the imported weights.
 std::string ready_config(const fs::path& source, const fs::path& output,
                          const model::TrainSpec& spec, const model::ModelArgs& args) {
@@ -110,21 +94,6 @@ std::string ready_config(const fs::path& source, const fs::path& output,
          "float8:\n  filter_fqns: [\"output\"]\n";
 }
 
-/// The config of a run, as far as the model goes, from what its checkpoint recorded.
-config::Config recorded_config(const checkpoint::Manifest& manifest, const fs::path& step) {
-  config::Config config;
-  for (const auto& [name, value] : manifest.settings) {
-    if (!name.starts_with("model.")) continue;
-    const size_t dot = name.rfind('.');
-    const config::Field* field = config::find_field(name.substr(0, dot), name.substr(dot + 1));
-    if (!field)
-      throw data_error("the run was made with the key " + name + ", which this titan does not know",
-                       step.string(), "export with the titan that made it: " + manifest.made_by);
-    config::set_field(config, *field, config::read_yaml(value, step.string() + ", " + name));
-  }
-  return config;
-}
-
 /// Where the weights came from, which says what model they are.
 struct ExportSource {
   fs::path weights;
@@ -140,7 +109,7 @@ ExportSource source_of(const fs::path& given, const model::TrainSpecRegistry& sp
   source.weights = given;
   std::error_code error;
   if (const auto manifest = checkpoint::verify_weights(given)) {
-    const config::Config config = recorded_config(*manifest, given);
+    const config::Config config = recorded_config(*manifest, given).values;
     source.spec = &specs.get(config.model.name);
     source.args = train::whole_model_args(*source.spec, config.model);
     source.settings = manifest->settings;
@@ -162,7 +131,7 @@ ExportSource source_of(const fs::path& given, const model::TrainSpecRegistry& sp
             "' is neither a step of a run nor a folder that titan import wrote, so nothing says "
             "what model it is",
         given.string(), "name RUN/checkpoint/step-N, or the output of titan import");
-  source.spec = &spec_of_folder(specs, assets / checkpoint::kHfConfigFile);
+  source.spec = &spec_of_hf_config(specs, assets / checkpoint::kHfConfigFile);
   source.args = checkpoint::read_hf_config(assets / checkpoint::kHfConfigFile, *source.spec);
   source.assets = assets;
   return source;
@@ -228,7 +197,7 @@ bool HfTools::run() const {
 void HfTools::run_import() const {
   const model::TrainSpecRegistry specs = train_specs();
   const fs::path file = folder_ / checkpoint::kHfConfigFile;
-  const model::TrainSpec& spec = spec_of_folder(specs, file);
+  const model::TrainSpec& spec = spec_of_hf_config(specs, file);
   const model::ModelArgs args = checkpoint::read_hf_config(file, spec);
   const auto dtype =
       import_dtype_ == "keep" ? std::nullopt : std::optional(parse_dtype(import_dtype_));

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/text_list.h"
 #include "checkpoint/hf_config.h"
 #include "config/fields.h"
 #include "config/option_text.h"
@@ -18,6 +19,21 @@ model::TrainSpecRegistry train_specs() {
   specs.add(model::qwen3_train_spec());
   specs.freeze();
   return specs;
+}
+
+const model::TrainSpec& spec_of_hf_config(const model::TrainSpecRegistry& specs,
+                                       const std::filesystem::path& config) {
+  const std::string type = checkpoint::hf_model_type(config);
+  std::vector<std::string> known;
+  for (const std::string& name : specs.names()) {
+    const model::TrainSpec& spec = specs.get(name);
+    if (!spec.hf) continue;
+    if (spec.hf->model_type == type) return spec;
+    known.push_back(spec.hf->model_type);
+  }
+  throw data_error(type.empty() ? "it has no model_type, so it is no config of a Hugging Face model"
+                                : "model_type is '" + type + "', which no family here has",
+                   config.string(), "known are " + joined(known));
 }
 
 config::LoadedConfig with_hf_sizes(config::LoadedConfig config, const model::TrainSpec& spec) {

@@ -1,6 +1,8 @@
 /// The models this program knows, and a config completed with what the model's family asks for.
 #pragma once
 
+#include <filesystem>
+
 #include "config/load.h"
 #include "model/train_spec.h"
 
@@ -8,6 +10,9 @@ namespace titan::commands {
 
 /// Every family, frozen.
 model::TrainSpecRegistry train_specs();
+
+/// The family of the model that a Hugging Face config.json describes; a data error if there is none.
+const model::TrainSpec& spec_of_hf_config(const model::TrainSpecRegistry& specs, const std::filesystem::path& config);
 
 /// With model.flavor: from_hf, model.args filled from the config.json of model.hf_assets_path (or of
 /// checkpoint.initial_load_path). What the config gives itself stays, and each such difference is logged.

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <utility>
+
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/terminal.h"
@@ -10,12 +12,19 @@
 #include "train/device_memory.h"
 
 namespace titan::commands {
+namespace {
+
+double unix_time_now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
 
 StepReports::StepReports(const train::Trainer& trainer, const config::Config& config,
-                         std::optional<double> peak, observe::MetricsWriter& writer)
+                         std::optional<double> peak, std::vector<observe::MetricsSink*> sinks)
     : trainer_(trainer),
       config_(config),
-      writer_(writer),
+      sinks_(std::move(sinks)),
       progress_("train", trainer.total_steps(), STDERR_FILENO),
       color_(use_color(STDERR_FILENO) && !config.metrics.disable_color_printing),
       flops_(static_cast<double>(
@@ -27,6 +36,8 @@ StepReports::StepReports(const train::Trainer& trainer, const config::Config& co
 
 void StepReports::add(const train::StepResult& result) {
   tokens_since_ += result.tokens;
+  ++steps_since_;
+  data_seconds_since_ += result.data_seconds;
   if (first_step_ == 0) {
     first_step_ = result.step;
     first_loss_ = result.loss;
@@ -57,12 +68,14 @@ void StepReports::add(const train::ValidationResult& result) {
   const train::DeviceMemory memory = train::device_memory(trainer_.device());
   observe::ValidationMetrics metrics;
   metrics.step = result.step;
+  metrics.unix_time = unix_time_now();
   metrics.loss = result.loss;
   metrics.tps = observe::throughput(result.tokens, result.seconds, 0, {}).tps;
   metrics.n_tokens = result.tokens;
   metrics.memory_peak_bytes = memory.peak_bytes;
   metrics.memory_total_bytes = memory.total_bytes;
-  writer_.write(metrics);
+  metrics.memory_active_bytes = memory.active_bytes;
+  for (observe::MetricsSink* sink : sinks_) sink->write(metrics);
   progress_.clear();
   log_info(observe::console_line(metrics, color_));
 }
@@ -73,12 +86,15 @@ void StepReports::write(const train::StepResult& result) {
   const observe::Throughput speed = observe::throughput(tokens_since_, seconds, flops_, peak_);
   observe::StepMetrics metrics;
   metrics.step = result.step;
+  metrics.unix_time = unix_time_now();
   metrics.loss = result.loss;
   metrics.grad_norm = result.grad_norm;
   metrics.lr = result.lr;
   metrics.tps = speed.tps;
   metrics.tflops = speed.tflops;
   metrics.mfu = speed.mfu;
+  metrics.step_seconds = seconds / static_cast<double>(steps_since_);
+  metrics.data_seconds = data_seconds_since_ / static_cast<double>(steps_since_);
   metrics.n_tokens_seen = trainer_.position().tokens_seen;
   metrics.skipped_steps = trainer_.position().skipped_steps;
   metrics.memory_peak_bytes = memory.peak_bytes;
@@ -87,11 +103,12 @@ void StepReports::write(const train::StepResult& result) {
   metrics.num_alloc_retries = memory.num_alloc_retries;
   metrics.num_ooms = memory.num_ooms;
   metrics.converter_metrics = result.converter_metrics;
-  writer_.write(metrics);
+  for (observe::MetricsSink* sink : sinks_) sink->write(metrics);
   progress_.clear();
   log_info(observe::console_line(metrics, color_));
   since_ = Clock::now();
-  tokens_since_ = 0;
+  tokens_since_ = steps_since_ = 0;
+  data_seconds_since_ = 0;
 }
 
 }  // namespace titan::commands

@@ -5,22 +5,23 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/progress.h"
 #include "config/config.h"
-#include "observe/metrics_writer.h"
+#include "observe/metrics_sink.h"
 #include "train/trainer.h"
 
 namespace titan::commands {
 
-/// A line of the log and of metrics.jsonl in step 1, every metrics.log_freq steps and at the end,
-/// and a progress line on terminals.
+/// A line of the log, and what the sinks make of the numbers, in step 1, every metrics.log_freq
+/// steps and at the end; a progress line on terminals.
 class StepReports {
  public:
   /// What it is given must outlive it.
   /// `peak`: FLOPs per second that are 100 % of mfu; absent: not known.
   StepReports(const train::Trainer& trainer, const config::Config& config,
-              std::optional<double> peak, observe::MetricsWriter& writer);
+              std::optional<double> peak, std::vector<observe::MetricsSink*> sinks);
 
   /// Call it after every step.
   void add(const train::StepResult& result);
@@ -39,14 +40,15 @@ class StepReports {
 
   const train::Trainer& trainer_;
   const config::Config& config_;
-  observe::MetricsWriter& writer_;
+  std::vector<observe::MetricsSink*> sinks_;
   Progress progress_;
   bool color_;
   double flops_;  ///< of one token
   std::optional<double> peak_;
   int64_t epoch_;
   Clock::time_point since_ = Clock::now();  ///< of the last line
-  int64_t tokens_since_ = 0;
+  int64_t tokens_since_ = 0, steps_since_ = 0;
+  double data_seconds_since_ = 0;
   int64_t first_step_ = 0;  ///< of this process; 0: none yet
   double first_loss_ = 0;
   double last_loss_ = 0;

@@ -13,9 +13,13 @@
 #include "commands/model_setup.h"
 #include "commands/plugin_setup.h"
 #include "commands/resume_command.h"
+#include "commands/run_description.h"
 #include "commands/step_reports.h"
 #include "config/mixture.h"
 #include "observe/metrics_writer.h"
+#include "observe/run_keeper.h"
+#include "observe/step_profiler.h"
+#include "observe/tensorboard_writer.h"
 #include "train/checkpointer.h"
 #include "train/mfu_peak.h"
 #include "train/signals.h"
@@ -95,11 +99,16 @@ AppliedConverters load_converters_of_run(const config::LoadedConfig& loaded,
   }
 }
 
+observe::ProfileSchedule profile_schedule(const config::Profiling& profiling) {
+  return {profiling.profile_freq, profiling.profiler_active, profiling.profiler_warmup};
+}
+
+std::string name_of_signal(int signal) { return signal == SIGINT ? "SIGINT" : "SIGTERM"; }
+
 /// Says how to go on: the command itself goes to standard output, alone on its line.
 void report_stop(int signal, int64_t step, const config::Config& config,
                  const std::vector<std::string>& command_line) {
-  const std::string stopped = std::string("stopped by ") +
-                              (signal == SIGINT ? "SIGINT" : "SIGTERM") + " after step " +
+  const std::string stopped = "stopped by " + name_of_signal(signal) + " after step " +
                               std::to_string(step) + " of " + std::to_string(config.training.steps);
   if (!config.checkpoint.enable) {
     log_warning(stopped +
@@ -114,6 +123,34 @@ void report_stop(int signal, int64_t step, const config::Config& config,
   }
 }
 
+/// Trains, saves and validates until all steps are done or a signal comes, and saves what there is.
+/// Returns the signal; 0: all steps are done. `profiler`: null without profiling.
+int run_steps(train::Trainer& trainer, train::Checkpointer& checkpointer, StepReports& reports,
+              observe::StepProfiler* profiler, const train::SignalGuard& signals) {
+  const auto take_snapshot = [&trainer](bool model_only) { return trainer.snapshot(model_only); };
+  while (trainer.steps_done() < trainer.total_steps() && signals.received() == 0) {
+    if (profiler) profiler->before_step(trainer.steps_done() + 1);
+    const train::StepResult result = trainer.step();
+    if (profiler && profiler->due(result.step)) reports.clear_line();
+    if (profiler) profiler->after_step(result.step);
+    reports.add(result);
+    // Saved before it is validated: a signal or a time limit may come in between.
+    if (checkpointer.due(result.step)) reports.clear_line();
+    checkpointer.after_step(result.step, take_snapshot);
+    const auto stopped = [&signals] { return signals.received() != 0; };
+    if (const auto validation = trainer.validate_if_due(stopped)) reports.add(*validation);
+  }
+  reports.clear_line();
+  const bool done = trainer.steps_done() >= trainer.total_steps();
+  if (done)
+    checkpointer.finish();
+  else if (reports.any())
+    checkpointer.save_now(trainer.steps_done(), take_snapshot);
+  // Last: a trace that cannot be written costs no step.
+  if (profiler) profiler->finish(trainer.steps_done());
+  return done ? 0 : signals.received();
+}
+
 }  // namespace
 
 int train(const ConfigArguments& arguments, const std::vector<std::string>& command_line, bool dry) {
@@ -121,6 +158,7 @@ int train(const ConfigArguments& arguments, const std::vector<std::string>& comm
     throw usage_error("no config file was given", "titan train",
                       "titan train configs/llama3_debug.yaml [--section.key=value ...]");
 
+  observe::RunKeeper keeper;
   const model::TrainSpecRegistry specs = train_specs();
   config::LoadedConfig loaded = config::load_config(arguments.file, arguments.overrides);
   const model::TrainSpec& spec = specs.get(loaded.values.model.name);
@@ -156,27 +194,42 @@ int train(const ConfigArguments& arguments, const std::vector<std::string>& comm
   log_info(peak.text);
   if (config.model.print_after_conversion) print_model(trainer.model());
 
-  const auto take_snapshot = [&trainer](bool model_only) { return trainer.snapshot(model_only); };
-  StepReports reports(trainer, config, peak.flops, writer);
+  std::vector<observe::MetricsSink*> sinks = {&writer};
+  std::optional<observe::TensorBoardWriter> tensorboard;
+  if (config.metrics.enable_tensorboard) {
+    tensorboard.emplace(
+        std::filesystem::path(config.job.dump_folder) / config.metrics.save_tb_folder,
+        trainer.steps_done());
+    sinks.push_back(&*tensorboard);
+    log_info("TensorBoard events in " + tensorboard->path().parent_path().string());
+  }
+  StepReports reports(trainer, config, peak.flops, std::move(sinks));
+  std::optional<observe::StepProfiler> profiler;
+  if (config.profiling.enable_profiling)
+    profiler.emplace(
+        profile_schedule(config.profiling),
+        std::filesystem::path(config.job.dump_folder) / config.profiling.save_traces_folder,
+        trainer.device().device.is_cuda());
+  keeper.begin(config.job.dump_folder,
+               describe_run(trainer, config, applied.requests, applied.plugins, peak.text),
+               trainer.steps_done());
   const train::SignalGuard signals;
-  while (trainer.steps_done() < trainer.total_steps() && signals.received() == 0) {
-    const train::StepResult result = trainer.step();
-    reports.add(result);
-    // Saved before it is validated: a signal or a time limit may come in between.
-    if (checkpointer.due(result.step)) reports.clear_line();
-    checkpointer.after_step(result.step, take_snapshot);
-    const auto stopped = [&signals] { return signals.received() != 0; };
-    if (const auto validation = trainer.validate_if_due(stopped)) reports.add(*validation);
+  try {
+    const int signal =
+        run_steps(trainer, checkpointer, reports, profiler ? &*profiler : nullptr, signals);
+    if (signal == 0) {
+      log_info("Training completed: " + reports.summary() + "; metrics in " +
+               writer.path().string());
+      keeper.end(trainer.steps_done(), "completed");
+      return 0;
+    }
+    report_stop(signal, trainer.steps_done(), config, command_line);
+    keeper.end(trainer.steps_done(), "stopped by " + name_of_signal(signal));
+    return 128 + signal;
+  } catch (const std::exception& error) {
+    keeper.end(trainer.steps_done(), std::string("failed: ") + error.what());
+    throw;
   }
-  reports.clear_line();
-  if (trainer.steps_done() < trainer.total_steps()) {
-    if (reports.any()) checkpointer.save_now(trainer.steps_done(), take_snapshot);
-    report_stop(signals.received(), trainer.steps_done(), config, command_line);
-    return 128 + signals.received();
-  }
-  checkpointer.finish();
-  log_info("Training completed: " + reports.summary() + "; metrics in " + writer.path().string());
-  return 0;
 }
 
 }  // namespace titan::commands

@@ -131,10 +131,32 @@ struct Validation {
   bool operator==(const Validation&) const = default;
 };
 
+struct Samples {
+  bool enable = false;
+  int64_t freq = 100;                ///< optimizer steps; also after step 1
+  std::vector<std::string> prompts;  ///< empty: one text from nothing
+  int64_t max_new_tokens = 64;
+  double temperature = 1.0;
+  int64_t top_k = 0;   ///< 0: all tokens
+  double top_p = 1.0;
+  bool operator==(const Samples&) const = default;
+};
+
 struct Metrics {
   int64_t log_freq = 10;
+  bool enable_tensorboard = false;
+  std::string save_tb_folder = "tb";  ///< under job.dump_folder
   bool disable_color_printing = false;
   bool operator==(const Metrics&) const = default;
+};
+
+struct Profiling {
+  bool enable_profiling = false;
+  std::string save_traces_folder = "profile_traces";  ///< under job.dump_folder
+  int64_t profile_freq = 10;                          ///< steps
+  int64_t profiler_active = 1;
+  int64_t profiler_warmup = 3;
+  bool operator==(const Profiling&) const = default;
 };
 
 struct Checkpoint {
@@ -173,7 +195,9 @@ struct Config {
   ActivationCheckpoint activation_checkpoint;
   Parallelism parallelism;
   Validation validation;
+  Samples samples;
   Metrics metrics;
+  Profiling profiling;
   Checkpoint checkpoint;
   Plugins plugins;
   bool operator==(const Config&) const = default;

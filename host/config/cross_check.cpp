@@ -125,6 +125,22 @@ bool from_command_line(const LoadedConfig& config, const std::string& key) {
   return found != config.origins.end() && found->second.starts_with("--");
 }
 
+void check_profiling(const LoadedConfig& config) {
+  const Profiling& profiling = config.values.profiling;
+  if (profiling.profiler_active <= profiling.profile_freq &&
+      profiling.profiler_warmup <= profiling.profile_freq - profiling.profiler_active)
+    return;
+  throw usage_error("profiling.profiler_warmup (" + std::to_string(profiling.profiler_warmup) +
+                        ") and profiling.profiler_active (" +
+                        std::to_string(profiling.profiler_active) +
+                        ") are more steps than profiling.profile_freq (" +
+                        std::to_string(profiling.profile_freq) + ")",
+                    place_of(config, {"profiling.profile_freq", "profiling.profiler_active",
+                                      "profiling.profiler_warmup"}),
+                    "a trace every so many steps has that many steps for both: raise profile_freq, "
+                    "or lower the others");
+}
+
 /// A value that is not the default was meant to do something.
 void refuse_without_effect(const LoadedConfig& config, const Field& field, const std::string& why,
                            const std::string& hint) {
@@ -169,26 +185,54 @@ void check_data_effects(const LoadedConfig& config) {
                           "set model.tokenizer_path, or leave the key out");
 }
 
+/// `section`.`enable` decides whether what its other keys say matters.
+struct Switch {
+  const char* section;
+  const char* enable;
+  std::vector<std::string> keys;
+  const char* off;  ///< why the keys have no effect then
+};
+
+void check_switch(const LoadedConfig& config, const Switch& rule) {
+  const std::string enable = std::string(rule.section) + "." + rule.enable;
+  const std::optional<OptionValue> on = find_field(rule.section, rule.enable)->get(config.values);
+  if (std::get<bool>(on->items.front())) return;
+  // Whoever turns it off for once need not edit the file.
+  const bool turned_off = from_command_line(config, enable);
+  for (const std::string& key : rule.keys) {
+    const Field& field = *find_field(rule.section, key);
+    if (turned_off && !from_command_line(config, field.full_name())) continue;
+    refuse_without_effect(config, field, rule.off,
+                          "set " + enable + ": true, or leave the key out");
+  }
+}
+
 void check_effects(const LoadedConfig& config) {
   const Config& values = config.values;
   check_data_effects(config);
+  check_switch(
+      config,
+      {"metrics", "enable_tensorboard", {"save_tb_folder"}, "no TensorBoard events are written"});
+  check_switch(config, {"samples",
+                        "enable",
+                        {"freq", "prompts", "max_new_tokens", "temperature", "top_k", "top_p"},
+                        "no texts are written"});
+  check_switch(config,
+               {"profiling",
+                "enable_profiling",
+                {"save_traces_folder", "profile_freq", "profiler_active", "profiler_warmup"},
+                "no steps are profiled"});
   if (values.training.on_nonfinite != "skip")
     refuse_without_effect(
         config, *find_field("training", "max_skipped_steps"),
         "no step is skipped (training.on_nonfinite: " + values.training.on_nonfinite + ")",
         "set training.on_nonfinite: skip, or leave the key out");
   if (!values.checkpoint.enable) {
-    // Whoever turns checkpoints off for once need not edit the file.
-    const bool turned_off = from_command_line(config, "checkpoint.enable");
-    for (const Field& field : fields()) {
-      const std::string name = field.full_name();
-      if (field.section != "checkpoint" || name == "checkpoint.initial_load_path" ||
-          name == "checkpoint.adapter_load_path")
-        continue;
-      if (turned_off && !from_command_line(config, name)) continue;
-      refuse_without_effect(config, field, "checkpoints are not enabled",
-                            "set checkpoint.enable: true, or leave the key out");
-    }
+    std::vector<std::string> keys;
+    for (const std::string& key : keys_of("checkpoint"))
+      if (key != "enable" && key != "initial_load_path" && key != "adapter_load_path")
+        keys.push_back(key);
+    check_switch(config, {"checkpoint", "enable", keys, "checkpoints are not enabled"});
   } else if (!values.checkpoint.last_save_model_only) {
     refuse_without_effect(
         config, *find_field("checkpoint", "export_dtype"),
@@ -202,7 +246,15 @@ void check_effects(const LoadedConfig& config) {
   }
 }
 
-void check_dump_folder(const LoadedConfig& config) {
+void check_folders(const LoadedConfig& config) {
+  if (config.values.profiling.save_traces_folder.empty())
+    throw usage_error("profiling.save_traces_folder is empty",
+                      place_of(config, {"profiling.save_traces_folder"}),
+                      "name a folder; it lies under job.dump_folder");
+  if (config.values.metrics.save_tb_folder.empty())
+    throw usage_error("metrics.save_tb_folder is empty",
+                      place_of(config, {"metrics.save_tb_folder"}),
+                      "name a folder; it lies under job.dump_folder");
   if (config.values.job.dump_folder.empty())
     throw usage_error("job.dump_folder is empty", place_of(config, {"job.dump_folder"}),
                       "name a folder; '.' is the current one");
@@ -211,7 +263,7 @@ void check_dump_folder(const LoadedConfig& config) {
 }  // namespace
 
 void check_across_keys(const LoadedConfig& config) {
-  check_dump_folder(config);
+  check_folders(config);
   check_batch_sizes(config);
   check_dataset(config, "training", config.values.training.dataset,
                 config.values.training.dataset_path);
@@ -220,6 +272,7 @@ void check_across_keys(const LoadedConfig& config) {
   check_types(config);
   check_selective_option(config);
   check_checkpoint(config);
+  if (config.values.profiling.enable_profiling) check_profiling(config);
   check_effects(config);
 }
 

@@ -20,12 +20,16 @@ std::vector<Row> field_rows() {
       TITAN_ROW(job, description, "free text that is written to the log"),
 
       TITAN_ROW(model, name, "model family").one_of({"llama3", "qwen3"}),
-      TITAN_ROW(model, flavor,
-                "size of the model; llama3: debugmodel, 8B, 70B, 405B; qwen3: debugmodel, 0.6B, 1.7B, 4B, 8B, 14B, "
-                "32B; both: from_hf, the sizes of a Hugging Face config.json (model.hf_assets_path)")
-          .one_of({"debugmodel", "0.6B", "1.7B", "4B", "8B", "14B", "32B", "70B", "405B", "from_hf"}),
+      TITAN_ROW(
+          model, flavor,
+          "size of the model; llama3: debugmodel, 8B, 70B, 405B; qwen3: debugmodel, 0.6B, 1.7B, "
+          "4B, 8B, 14B, "
+          "32B; both: from_hf, the sizes of a Hugging Face config.json (model.hf_assets_path)")
+          .one_of(
+              {"debugmodel", "0.6B", "1.7B", "4B", "8B", "14B", "32B", "70B", "405B", "from_hf"}),
       TITAN_ROW(model, hf_assets_path,
-                "folder with the config.json of a Hugging Face model, for model.flavor: from_hf; empty: that of "
+                "folder with the config.json of a Hugging Face model, for model.flavor: from_hf; "
+                "empty: that of "
                 "checkpoint.initial_load_path")
           .path(),
       TITAN_ROW(model, converters,
@@ -48,7 +52,8 @@ std::vector<Row> field_rows() {
           .at_least(1)
           .at_most(kLargestSize),
       TITAN_ROW(model.args, vocab_size, "number of tokens").at_least(1).at_most(kLargestSize),
-      TITAN_ROW(model.args, head_dim, "width of one head; null: dim / n_heads, unless the flavor gives one")
+      TITAN_ROW(model.args, head_dim,
+                "width of one head; null: dim / n_heads, unless the flavor gives one")
           .at_least(2)
           .at_most(kLargestSize),
       TITAN_ROW(model.args, hidden_dim,
@@ -66,9 +71,10 @@ std::vector<Row> field_rows() {
           .at_least(kSmallestFloat)
           .at_most(1),
       TITAN_ROW(model.args, rope_theta, "base of the rotary frequencies").at_least(1).at_most(1e12),
-      TITAN_ROW(model.args, rope_scaling_type,
-                "long-context scaling of the rotary frequencies: default (none), linear (all divided "
-                "by the factor) or llama3 (by bands)")
+      TITAN_ROW(
+          model.args, rope_scaling_type,
+          "long-context scaling of the rotary frequencies: default (none), linear (all divided "
+          "by the factor) or llama3 (by bands)")
           .one_of({"default", "linear", "llama3"}),
       TITAN_ROW(model.args, rope_scaling_factor, "long-context scaling: low frequencies divided by")
           .at_least(1)
@@ -176,14 +182,16 @@ std::vector<Row> field_rows() {
                 "again there: less memory, more time, the same numbers bit for bit (torchtitan's "
                 "default)")
           .one_of({"selective", "full", "none"}),
-      TITAN_ROW(activation_checkpoint, selective_ac_option,
-                "mode selective: every so many-th block (2: the second, fourth, ...), or op: every "
-                "block, but attention, every second matrix product and largest elements (fp8 scales) "
-                "are kept"),
+      TITAN_ROW(
+          activation_checkpoint, selective_ac_option,
+          "mode selective: every so many-th block (2: the second, fourth, ...), or op: every "
+          "block, but attention, every second matrix product and largest elements (fp8 scales) "
+          "are kept"),
 
-      TITAN_ROW(parallelism, data_parallel_replicate_degree,
-                "copies of the model, each trained on batches of its own. This version trains on one "
-                "device: other degrees are for titan estimate")
+      TITAN_ROW(
+          parallelism, data_parallel_replicate_degree,
+          "copies of the model, each trained on batches of its own. This version trains on one "
+          "device: other degrees are for titan estimate")
           .at_least(1)
           .at_most(16384),
       TITAN_ROW(parallelism, data_parallel_shard_degree,
@@ -213,7 +221,30 @@ std::vector<Row> field_rows() {
 
       TITAN_ROW(metrics, log_freq, "a line is logged at step 1 and every so many steps")
           .at_least(1),
+      TITAN_ROW(metrics, enable_tensorboard, "write the numbers of the log for TensorBoard too"),
+      TITAN_ROW(metrics, save_tb_folder,
+                "where TensorBoard's event files lie, under job.dump_folder; each run gets a "
+                "folder in it")
+          .path(),
       TITAN_ROW(metrics, disable_color_printing, "no colours in the log, even on a terminal"),
+
+      TITAN_ROW(samples, enable, "let the model write texts while it is trained"),
+      TITAN_ROW(samples, freq, "texts are written after step 1 and every so many steps").at_least(1),
+      TITAN_ROW(samples, prompts, "what the texts go on from; empty: one text that begins with BOS"),
+      TITAN_ROW(samples, max_new_tokens, "tokens of a text at most").at_least(1).at_most(kLargestSize),
+      TITAN_ROW(samples, temperature, "logits are divided by it; 0: always the most likely token").at_least(0).at_most(1e6),
+      TITAN_ROW(samples, top_k, "only the so many most likely tokens; 0: all").at_least(0).at_most(kLargestSize),
+      TITAN_ROW(samples, top_p, "only the most likely tokens, up to this sum of probabilities").above(0).at_most(1),
+
+      TITAN_ROW(
+          profiling, enable_profiling,
+          "write traces of steps for chrome://tracing or Perfetto; the steps recorded are slower"),
+      TITAN_ROW(profiling, save_traces_folder, "where traces lie, under job.dump_folder").path(),
+      TITAN_ROW(profiling, profile_freq, "a trace is written every so many steps").at_least(1),
+      TITAN_ROW(profiling, profiler_active, "the last so many of these steps are recorded")
+          .at_least(1),
+      TITAN_ROW(profiling, profiler_warmup, "so many steps before them the profiler is started")
+          .at_least(0),
 
       TITAN_ROW(checkpoint, enable,
                 "save checkpoints; a run that finds one in its folder resumes from it"),
@@ -228,9 +259,10 @@ std::vector<Row> field_rows() {
                 "state that converters added (LoRA's adapters, for one) to start from, on top of "
                 "initial_load_path: a file or folder, of which nothing else is read")
           .path(),
-      TITAN_ROW(checkpoint, adapter_only,
-                "a model-only save holds only what converters added to the model: an adapter without "
-                "its base"),
+      TITAN_ROW(
+          checkpoint, adapter_only,
+          "a model-only save holds only what converters added to the model: an adapter without "
+          "its base"),
       TITAN_ROW(checkpoint, last_save_model_only,
                 "the last step saves the weights alone, for use elsewhere. Such a save cannot be "
                 "resumed, so the default is false (torchtitan: true): a finished run can go on"),
@@ -259,12 +291,16 @@ std::vector<Row> field_rows() {
                 "strict also refuses plugins that others on this machine could change")
           .one_of({"default", "strict"}),
       TITAN_ROW(plugins, allow,
-                "plugins that may be used: patterns of names (acme_*) or of files (/opt/acme/*); empty: all"),
-      TITAN_ROW(plugins, deny, "plugins that may not be used: patterns as in allow, which deny overrules"),
+                "plugins that may be used: patterns of names (acme_*) or of files (/opt/acme/*); "
+                "empty: all"),
+      TITAN_ROW(plugins, deny,
+                "plugins that may not be used: patterns as in allow, which deny overrules"),
       TITAN_ROW(plugins, sha256,
-                "NAME=HASH for each plugin that may be used, and its file must have that hash; empty: not compared"),
-      TITAN_ROW(plugins, load_timeout_seconds,
-                "a plugin is first loaded in a process of its own, which is killed after so many seconds")
+                "NAME=HASH for each plugin that may be used, and its file must have that hash; "
+                "empty: not compared"),
+      TITAN_ROW(
+          plugins, load_timeout_seconds,
+          "a plugin is first loaded in a process of its own, which is killed after so many seconds")
           .at_least(1)
           .at_most(3600),
   };

@@ -65,9 +65,9 @@ void read_section(LoadedConfig& config, const std::string& section, const Node& 
   }
 }
 
-void read_file(LoadedConfig& config, const std::filesystem::path& path) {
-  config.source = path.string();
-  const Node root = read_yaml(read_config_file(path), config.source);
+void read_text(LoadedConfig& config, const std::string& text, const std::string& name) {
+  config.source = name;
+  const Node root = read_yaml(text, name);
   if (root.kind == Node::Kind::kNull)
     throw usage_error("the config file is empty", config.source,
                       "start from one of the shipped examples in the folder configs/");
@@ -128,14 +128,26 @@ void apply_override(LoadedConfig& config, Override override) {
   set_key(config, *field, override.value);
 }
 
+void apply_overrides(LoadedConfig& config, const std::vector<std::string>& overrides) {
+  for (Override& override : parse_overrides(overrides)) apply_override(config, std::move(override));
+  check_across_keys(config);
+}
+
 }  // namespace
 
 LoadedConfig load_config(const std::optional<std::filesystem::path>& file,
                          const std::vector<std::string>& overrides) {
   LoadedConfig config;
-  if (file) read_file(config, *file);
-  for (Override& override : parse_overrides(overrides)) apply_override(config, std::move(override));
-  check_across_keys(config);
+  if (file) read_text(config, read_config_file(*file), file->string());
+  apply_overrides(config, overrides);
+  return config;
+}
+
+LoadedConfig load_config_text(const std::string& text, const std::string& name,
+                              const std::vector<std::string>& overrides) {
+  LoadedConfig config;
+  read_text(config, text, name);
+  apply_overrides(config, overrides);
   return config;
 }
 

@@ -37,6 +37,10 @@ struct LoadedConfig {
 LoadedConfig load_config(const std::optional<std::filesystem::path>& file,
                          const std::vector<std::string>& overrides);
 
+/// The same for the text of a file; places are "name:line:column".
+LoadedConfig load_config_text(const std::string& text, const std::string& name,
+                              const std::vector<std::string>& overrides);
+
 /// The converters that model.converters uses, each once, in order: the plugins to look for.
 std::vector<std::string> requested_converters(const LoadedConfig& config);
 

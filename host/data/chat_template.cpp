@@ -83,4 +83,18 @@ ChatTokens ChatTemplate::render(const std::vector<ChatMessage>& messages,
   return tokens;
 }
 
+std::vector<int64_t> ChatTemplate::render_prompt(const std::vector<ChatMessage>& messages,
+                                                 Tokenizer& tokenizer) const {
+  ChatTokens tokens = render(messages, tokenizer);
+  append_id(open_, false, tokens);
+  if (llama3_) {
+    append_text("assistant", "", false, tokenizer, tokens);
+    append_id(role_end_, false, tokens);
+    append_text("\n\n", "", false, tokenizer, tokens);
+  } else {
+    append_text("assistant\n", "", false, tokenizer, tokens);
+  }
+  return tokens.ids;
+}
+
 }  // namespace titan::data

@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <ATen/record_function.h>
 
 #include <algorithm>
 #include <unordered_set>
@@ -61,6 +62,9 @@ at::Tensor Module::operator()(const CallContext& context, Inputs inputs) {
   if (known) check_inputs(*this, *known, inputs);
   if (recompute_ != Recompute::kNothing && starts_recompute_region(context))
     return run_recompute_region(*this, recompute_, context, inputs);
+  // Costs nothing unless a profiler records; then the trace has the module's name.
+  at::RecordFunction scope(at::RecordScope::USER_SCOPE);
+  if (scope.isActive()) scope.before((fqn_.empty() ? "model" : fqn_) + " (" + kind_ + ")");
 
   const bool changed = replacement_ || !wraps_.empty();
   const bool narrow = context.mixed_precision && known && known->mixed_precision;

@@ -17,6 +17,7 @@
 
 namespace titan::model {
 
+class KvCache;
 class MixedPrecision;
 
 /// What one forward call needs to know about the run; passed to every module.
@@ -32,6 +33,9 @@ struct CallContext {
   std::map<std::string, double>* metrics = nullptr;
   /// Type that linears and attention compute in; null: the parameters' own. Must outlive the graph.
   MixedPrecision* mixed_precision = nullptr;
+  /// Generation: the tokens go on from those that it holds; see kv_cache.h. Null: they are the whole
+  /// sequence.
+  KvCache* kv_cache = nullptr;
 };
 
 /// Inputs of a module in the order of its kind (see kinds.h). An optional input that is not given
@@ -162,6 +166,7 @@ class Module {
   void add_wrap(std::unique_ptr<Wrap> wrap);
   void add_observer(std::unique_ptr<Observer> observer);
   bool replaced() const { return replacement_ != nullptr; }
+  bool wrapped() const { return !wraps_.empty(); }
   /// Activation checkpointing of this module and what is below it: see recompute.h.
   void set_recompute(Recompute recompute) { recompute_ = recompute; }
   void drop_caches();  ///< calls drop() of the replacement and the wraps

@@ -44,7 +44,7 @@ at::Tensor apply_rope(const at::Tensor& x, const at::Tensor& rope) {
   const at::ScalarType wide = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   const at::Tensor turned =
       at::view_as_complex(x.to(wide).reshape({x.size(0), x.size(1), x.size(2), pairs, 2})) *
-      at::view_as_complex(rope).unsqueeze(1);
+      at::view_as_complex(rope).unsqueeze(-2);
   return at::view_as_real(turned).flatten(3).to(x.scalar_type());
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "model/kv_cache.h"
 #include "model/layers/block.h"
 #include "model/layers/embedding.h"
 #include "model/layers/linear.h"
@@ -48,13 +49,21 @@ at::Tensor Transformer::forward(const CallContext& context, const Inputs& inputs
   const at::Tensor& tokens = inputs[0];
   if (tokens.dim() != 2 || tokens.scalar_type() != at::kLong)
     throw internal_error("tokens must be int64 [batch, sequence]", "the decoder's input");
-  if (tokens.size(1) > args_.max_seq_len)
-    throw usage_error("a sequence of " + std::to_string(tokens.size(1)) +
+  KvCache* cache = context.kv_cache;
+  if (cache) cache->begin(tokens.size(1));
+  const int64_t longest = cache ? cache->capacity() : tokens.size(1);
+  if (longest > args_.max_seq_len)
+    throw usage_error("a sequence of " + std::to_string(longest) +
                           " tokens is longer than the model's " + std::to_string(args_.max_seq_len),
                       "model.max_seq_len", "raise it, or lower training.seq_len");
   at::Tensor h = (*(*tok_embeddings_))(context, {tokens});
-  const at::Tensor table = rope(tokens.size(1), tokens.device());
+  at::Tensor table = rope(longest, tokens.device());
+  if (cache) table = cache->rotations(table);
   for (Slot* layer : layers_) h = (**layer)(context, {h, table});
+  if (cache) {
+    cache->end();
+    h = h.narrow(1, h.size(1) - 1, 1);  // nobody asks for the others
+  }
   return (**output_)(context, {(**norm_)(context, {h})});
 }
 

@@ -20,7 +20,8 @@ class Transformer : public Module {
   const ModelArgs& args() const { return args_; }
 
  protected:
-  /// tokens: int64 [B, S], S at most max_seq_len; returns logits [B, S, vocab_size].
+  /// tokens: int64 [B, S], S at most max_seq_len; returns logits [B, S, vocab_size], or what KvCache
+  /// says if the context has one.
   at::Tensor forward(const CallContext& context, const Inputs& inputs) override;
 
  private:

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <fstream>
 #include <optional>
 #include <string_view>
@@ -17,7 +16,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/numbers.h"
-#include "base/os_error.h"
+#include "base/printable.h"
+#include "observe/append_file.h"
 
 namespace titan::observe {
 namespace {
@@ -27,13 +27,14 @@ std::string number(double value) {
   return std::isnan(value) ? "\"nan\"" : value > 0 ? "\"inf\"" : "\"-inf\"";
 }
 
-std::string quoted(const std::string& text) {
+/// A JSON string; bytes that are no UTF-8 become U+FFFD.
+std::string json_text(std::string_view given) {
   std::string out = "\"";
-  for (const char c : text) {
+  for (const char c : with_valid_utf8(given)) {
     if (c == '"' || c == '\\') out += '\\';
     if (static_cast<unsigned char>(c) < 0x20) {
       char escape[8];
-      std::snprintf(escape, sizeof escape, "\\u%04x", c);
+      std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(c));
       out += escape;
     } else {
       out += c;
@@ -42,12 +43,8 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-Error cannot_write(const std::filesystem::path& path, int code) {
-  // A pipe answers ENXIO when nobody reads it.
-  const std::string reason = code == ENXIO ? "it is a pipe or a device" : std::strerror(code);
-  return environment_error("cannot write " + path.string() + ": " + reason, path.string(),
-                           cure_of_os_error(code, "choose another folder with job.dump_folder"));
-}
+/// Seconds with milliseconds: more digits than nine, which would be tens of seconds.
+std::string unix_time(double seconds) { return fixed_point(seconds, 3); }
 
 /// The number behind "step" if the line is a whole object that begins with it; else nothing.
 std::optional<int64_t> step_of(std::string_view line) {
@@ -89,6 +86,8 @@ std::string to_json_line(const StepMetrics& metrics) {
   line += ", \"tps\": " + number(metrics.tps);
   line += ", \"tflops\": " + number(metrics.tflops);
   if (metrics.mfu) line += ", \"mfu\": " + number(*metrics.mfu);
+  line += ", \"step_seconds\": " + number(metrics.step_seconds);
+  line += ", \"data_seconds\": " + number(metrics.data_seconds);
   line += ", \"n_tokens_seen\": " + std::to_string(metrics.n_tokens_seen);
   line += ", \"memory_peak_bytes\": " + std::to_string(metrics.memory_peak_bytes);
   if (metrics.memory_active_bytes > 0) {
@@ -98,8 +97,9 @@ std::string to_json_line(const StepMetrics& metrics) {
   }
   if (metrics.skipped_steps > 0)
     line += ", \"skipped_steps\": " + std::to_string(metrics.skipped_steps);
+  line += ", \"time\": " + unix_time(metrics.unix_time);
   for (const auto& [name, value] : metrics.converter_metrics)
-    line += ", " + quoted(name) + ": " + number(value);
+    line += ", " + json_text(name) + ": " + number(value);
   return line + "}\n";
 }
 
@@ -108,14 +108,20 @@ std::string to_json_line(const ValidationMetrics& metrics) {
   return "{\"step\": " + std::to_string(metrics.step) + key + "loss\": " + number(metrics.loss) +
          key + "tps\": " + number(metrics.tps) + key +
          "n_tokens\": " + std::to_string(metrics.n_tokens) + key +
-         "memory_peak_bytes\": " + std::to_string(metrics.memory_peak_bytes) + "}\n";
+         "memory_peak_bytes\": " + std::to_string(metrics.memory_peak_bytes) +
+         ", \"time\": " + unix_time(metrics.unix_time) + "}\n";
+}
+
+std::string to_json_line(const TextSample& sample) {
+  return "{\"step\": " + std::to_string(sample.step) +
+         ", \"sample\": {\"name\": " + json_text(sample.name) +
+         ", \"prompt\": " + json_text(sample.prompt) + ", \"text\": " + json_text(sample.text) +
+         "}, \"time\": " + unix_time(sample.unix_time) + "}\n";
 }
 
 MetricsWriter::MetricsWriter(const std::filesystem::path& folder)
     : path_(folder / "metrics.jsonl") {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw cannot_write(folder, error.value());
+  make_folder(folder);
   open();
 }
 
@@ -160,21 +166,7 @@ void MetricsWriter::keep_until(int64_t step) {
               previous.string());
   ::close(fd_);
   open();
-  if (!kept.text.empty()) write_line(kept.text);
-}
-
-void MetricsWriter::write_line(const std::string& line) {
-  struct stat info {};
-  if (fstat(fd_, &info) == 0 && info.st_nlink == 0)
-    throw environment_error(path_.string() + " was deleted while the run wrote it", path_.string(),
-                            "leave job.dump_folder in place until the run is over");
-  size_t done = 0;
-  while (done < line.size()) {
-    const ssize_t written = ::write(fd_, line.data() + done, line.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw cannot_write(path_, errno);
-    done += static_cast<size_t>(written);
-  }
+  if (!kept.text.empty()) append(fd_, path_, kept.text);
 }
 
 }  // namespace titan::observe

@@ -1,45 +1,15 @@
 #include "train/device.h"
 
 #include <ATen/Context.h>
-#include <dlfcn.h>
 #include <unistd.h>
 
-#include <array>
 #include <fstream>
 
 #include "base/error.h"
+#include "train/cuda_facts.h"
 
 namespace titan::train {
 namespace {
-
-/// The CUDA driver API by name: needs neither the toolkit nor its headers.
-class Driver {
- public:
-  Driver() : library_(dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {}
-  bool present() const { return library_ != nullptr; }
-  template <class... Args>
-  bool call(const char* name, Args... args) const {
-    using Function = int (*)(Args...);
-    auto* function = library_ ? reinterpret_cast<Function>(dlsym(library_, name)) : nullptr;
-    return function && function(args...) == 0;
-  }
-
- private:
-  void* library_;  // stays open: drivers do not like to be unloaded
-};
-
-/// Of the copy that is mapped, as torch's is once it is open, else of the one that the library search path gives.
-int32_t cublaslt_version() {
-  for (const int only_mapped : {RTLD_NOLOAD, 0})
-    for (const char* name : {"libcublasLt.so.13", "libcublasLt.so.12"}) {
-      void* library = dlopen(name, RTLD_LAZY | RTLD_LOCAL | only_mapped);
-      if (!library) continue;
-      using Version = size_t (*)();
-      if (auto* version = reinterpret_cast<Version>(dlsym(library, "cublasLtGetVersion")))
-        return static_cast<int32_t>(version());
-    }
-  return 0;
-}
 
 converters::DeviceFacts cpu_facts() {
   converters::DeviceFacts facts;
@@ -57,22 +27,16 @@ converters::DeviceFacts cpu_facts() {
 
 /// cuBLASLt is no part of the driver: resolve_device() looks for it.
 converters::DeviceFacts detect_device() {
-  const Driver driver;
-  int count = 0, device = 0;
-  if (!driver.present() || !driver.call("cuInit", 0u) || !driver.call("cuDeviceGetCount", &count) || count < 1 ||
-      !driver.call("cuDeviceGet", &device, 0))
-    return cpu_facts();
+  const CudaDriver driver = cuda_driver();
+  if (driver.devices.empty()) return cpu_facts();
+  const CudaDevice& device = driver.devices.front();
   converters::DeviceFacts facts;
   facts.cuda = true;
-  std::array<char, 256> name{};
-  constexpr int kMajor = 75, kMinor = 76;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_...
-  size_t bytes = 0;
-  facts.name = driver.call("cuDeviceGetName", name.data(), 255, device) ? name.data() : "unknown CUDA device";
-  driver.call("cuDeviceGetAttribute", &facts.capability_major, kMajor, device);
-  driver.call("cuDeviceGetAttribute", &facts.capability_minor, kMinor, device);
-  driver.call("cuDeviceTotalMem_v2", &bytes, device);
-  driver.call("cuDriverGetVersion", &facts.driver_version);
-  facts.memory_bytes = bytes;
+  facts.name = device.name;
+  facts.capability_major = device.capability_major;
+  facts.capability_minor = device.capability_minor;
+  facts.memory_bytes = device.memory_bytes;
+  facts.driver_version = driver.version;
   return facts;
 }
 
@@ -86,8 +50,7 @@ Device resolve_device(const std::string& wanted) {
     return {at::kCPU, std::move(facts)};
   }
   // Registers CUDA with LibTorch. Opened only now: a CPU run neither needs nor waits for it.
-  if (!dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL)) {
-    const std::string reason = dlerror();
+  if (const std::string reason = open_torch_cuda(); !reason.empty()) {
     if (wanted == "cuda")
       throw environment_error("LibTorch's CUDA library could not be opened: " + reason, "libtorch_cuda.so",
                               "install the full torch package (./dev build --cuda), or set training.device: cpu");

@@ -19,8 +19,13 @@ const std::set<std::string>& keys_without_effect() {
 }
 
 bool counts(const config::Field& field) {
-  static const std::set<std::string> left_out = {
-      "job", "metrics", "checkpoint", "plugins", "validation", "activation_checkpoint"};
+  static const std::set<std::string> left_out = {"job",
+                                                 "metrics",
+                                                 "profiling",
+                                                 "checkpoint",
+                                                 "plugins",
+                                                 "validation",
+                                                 "activation_checkpoint"};
   return !left_out.count(field.section) && !keys_without_effect().count(field.full_name());
 }
 

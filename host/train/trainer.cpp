@@ -1,7 +1,9 @@
 #include "train/trainer.h"
 
 #include <ATen/Functions.h>
+#include <ATen/record_function.h>
 
+#include <chrono>
 #include <cmath>
 
 #include "base/error.h"
@@ -14,7 +16,7 @@
 #include "train/activation_checkpoint.h"
 #include "train/batch_tensors.h"
 #include "train/data_options.h"
-#include "train/hf_sizes.h"
+#include "train/initial_weights.h"
 #include "train/model_args.h"
 #include "train/precision.h"
 #include "train/random_state.h"
@@ -48,14 +50,6 @@ optim::LrScheduleOptions schedule_options(const config::Config& config) {
   options.decay_shape = optim::parse_decay_shape(given.decay_type);
   options.min_lr_factor = given.min_lr_factor;
   return options;
-}
-
-/// "'a', 'b', 'c' and 12 more".
-std::string first_names(const std::vector<std::string>& names) {
-  constexpr size_t kShown = 3;
-  std::string text;
-  for (size_t i = 0; i < names.size() && i < kShown; ++i) text += (i ? ", '" : "'") + names[i] + "'";
-  return text + (names.size() > kShown ? " and " + std::to_string(names.size() - kShown) + " more" : "");
 }
 
 /// Weights, gradients and Adam's moments are the least that training needs. Better to say so at once
@@ -126,7 +120,11 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
   ResumeReport loaded;
   if (options_.resume) loaded = resume_run(*options_.resume, record_, config.checkpoint.exclude_from_loading, parts());
   // Also for a resumed run that leaves out the model: its weights begin like those of a new run.
-  if (!loaded.model_loaded) loaded = load_initial_weights(spec, args_);
+  if (!loaded.model_loaded) {
+    InitialWeights initial = load_initial_weights(*model_, spec, args_, config);
+    loaded.model_loaded = initial.loaded;
+    loaded.missing = std::move(initial.missing);
+  }
   // What was computed from the initial values is of no use any more.
   if (loaded.model_loaded) model::visit_modules(*model_, [](model::Module& module) { module.drop_caches(); });
   converters_->after_init(
@@ -137,51 +135,6 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
   if (options_.resume && loaded.from_checkpoint && converters_->has_hooks() && !loaded.new_converter)
     put_back_model(*options_.resume, parts());
   accumulation_steps_ = accumulation_steps(config.training);
-}
-
-ResumeReport Trainer::load_initial_weights(const model::TrainSpec& spec,
-                                           const model::ModelArgs& args) {
-  const std::string& path = options_.config.checkpoint.initial_load_path;
-  const std::string& adapter = options_.config.checkpoint.adapter_load_path;
-  const auto load_adapter = [&] {
-    if (adapter.empty()) return;
-    checkpoint::verify_weights(adapter);
-    const checkpoint::LoadReport added = checkpoint::load_added(*model_, adapter);
-    log_info("loaded what converters added from " + adapter);
-    if (!added.unused_added.empty())
-      log_warning("the adapter has " + first_names(added.unused_added) + ", which no applied converter uses");
-  };
-  if (path.empty()) {
-    load_adapter();
-    ResumeReport fresh;
-    fresh.model_loaded = !adapter.empty();
-    return fresh;
-  }
-  const std::optional<checkpoint::Manifest> manifest = checkpoint::verify_weights(path);
-  check_hf_sizes(path, spec, args, options_.config.model.args);
-  checkpoint::HfNameMap names;
-  std::shared_ptr<model::HfNaming> naming;
-  if (spec.hf_naming) {
-    naming = spec.hf_naming(args);
-    names.native_name = [naming](const std::string& name) { return naming->to_native(name); };
-    names.to_native = [naming](const std::string& name, const at::Tensor& value) {
-      return naming->value_to_native(name, value);
-    };
-  }
-  const checkpoint::LoadReport report =
-      checkpoint::load_weights(*model_, path, spec.hf_naming ? &names : nullptr);
-  log_info("loaded weights from " + path + (report.hugging_face ? " (Hugging Face names)" : ""));
-  if (adapter.empty() && !report.missing_added.empty())
-    log_info("the checkpoint has no " + first_names(report.missing_added) + ": initial values are kept");
-  for (const std::string& name : report.unused_added)
-    log_warning("the checkpoint has '" + name + "', which no applied converter uses" +
-                (manifest ? "; it is of the converter " + manifest->owner_of(name) : ""));
-  load_adapter();
-  ResumeReport loaded;
-  loaded.model_loaded = true;
-  // An adapter holds all that converters added.
-  if (adapter.empty()) loaded.missing = {report.missing_added.begin(), report.missing_added.end()};
-  return loaded;
 }
 
 std::optional<ValidationResult> Trainer::validate_if_due(const std::function<bool()>& stopped) {
@@ -213,6 +166,7 @@ model::CallContext Trainer::context_of(int64_t micro_batch) {
 }
 
 at::Tensor Trainer::loss_of(const model::CallContext& context, const data::Batch& batch, int64_t valid_labels) {
+  RECORD_USER_SCOPE("forward");
   const at::Device device = options_.device.device;
   const at::Tensor logits = (*model_)(context, {tokens_of(batch, device)});
   return model::cross_entropy(logits, labels_of(batch, device), valid_labels);
@@ -271,7 +225,11 @@ StepResult Trainer::step() {
   std::vector<data::Batch> batches;
   int64_t valid_labels = 0;
   for (int64_t i = 0; i < accumulation_steps_; ++i) {
+    RECORD_USER_SCOPE("next batch");
+    const auto asked = std::chrono::steady_clock::now();
     batches.push_back(loader_->next());
+    result.data_seconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
     valid_labels += data::count_valid_labels(batches.back().labels);
     result.tokens += static_cast<int64_t>(batches.back().tokens.size());
   }
@@ -280,7 +238,10 @@ StepResult Trainer::step() {
   at::Tensor loss_sum;
   for (int64_t i = 0; i < accumulation_steps_; ++i) {
     const at::Tensor loss = loss_of(context_of(i), batches[i], valid_labels);
-    loss.backward();
+    {
+      RECORD_USER_SCOPE("backward");
+      loss.backward();
+    }
     loss_sum = loss_sum.defined() ? at::add(loss_sum, loss.detach()) : loss.detach();
   }
   // All micro-batches have used the same copies; the optimizer needs the memory, not the copies.
@@ -288,14 +249,20 @@ StepResult Trainer::step() {
   result.loss = loss_sum.item<double>();
   // The norm is judged before anything is scaled, and the step taken only if both numbers are sound.
   const std::vector<at::Tensor> gradients = optimizer_->gradients();
-  result.grad_norm = optim::clip_grad_norm(gradients, options_.config.training.max_norm);
+  {
+    RECORD_USER_SCOPE("clip gradients");
+    result.grad_norm = optim::clip_grad_norm(gradients, options_.config.training.max_norm);
+  }
   check_gradients(result.step);
   if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm)) find_culprit(batches, valid_labels);
   result.skipped = nonfinite_->must_skip(result.step, result.loss, result.grad_norm, position_);
   if (result.skipped) buffers.restore();
 
   optimizer_->set_lr(result.lr);
-  optimizer_->step(result.step, result.skipped);
+  {
+    RECORD_USER_SCOPE("optimizer");
+    optimizer_->step(result.step, result.skipped);
+  }
   ++position_.step;
   ++position_.schedule_step;
   position_.tokens_seen += result.tokens;

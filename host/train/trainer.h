@@ -50,6 +50,7 @@ struct StepResult {
   double grad_norm = 0;  ///< before clipping
   double lr = 0;         ///< used in this step
   int64_t tokens = 0;    ///< input tokens of this step
+  double data_seconds = 0;  ///< waited for batches
   bool skipped = false;  ///< not finite: the optimizer took no step
   std::map<std::string, double> converter_metrics;
 };
@@ -91,7 +92,6 @@ class Trainer {
   /// Once: every trainable parameter must have got a gradient. One of the model's without is an
   /// error, one that a converter added is warned about.
   void check_gradients(int64_t step);
-  ResumeReport load_initial_weights(const model::TrainSpec& spec, const model::ModelArgs& args);
   RunParts parts() { return {*model_, *optimizer_, *loader_, position_, options_.device.device}; }
 
   TrainerOptions options_;

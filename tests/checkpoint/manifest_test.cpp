@@ -6,7 +6,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "checkpoint/crc32c.h"
+#include "base/crc32c.h"
 #include "checkpoint/saved_steps.h"
 #include "support/scratch_folder.h"
 

@@ -43,6 +43,9 @@ TEST(MetricsWriterTest, WritesEachStepAtOnceAndExactly) {
   ScratchFolder folder;
   MetricsWriter writer(folder / "deep/run");
   StepMetrics metrics = step(1);
+  metrics.unix_time = 1700000000.125;
+  metrics.step_seconds = 0.5;
+  metrics.data_seconds = 0.25;
   metrics.converter_metrics = {{"float8/layers.0.attention.wq.amax", 448.0}, {"odd \"\\\n", 2}};
   writer.write(metrics);
   writer.write(step(2));
@@ -56,6 +59,9 @@ TEST(MetricsWriterTest, WritesEachStepAtOnceAndExactly) {
   EXPECT_EQ(lines[0]["tps"].get<double>(), 3190);
   EXPECT_EQ(lines[0]["n_tokens_seen"].get<int64_t>(), int64_t{1} << 60) << "no digit is lost";
   EXPECT_EQ(lines[0]["memory_peak_bytes"], 12345);
+  EXPECT_EQ(lines[0]["time"], 1700000000.125);
+  EXPECT_EQ(lines[0]["step_seconds"], 0.5);
+  EXPECT_EQ(lines[0]["data_seconds"], 0.25);
   EXPECT_EQ(lines[0]["float8/layers.0.attention.wq.amax"].get<double>(), 448);
   EXPECT_EQ(lines[0]["odd \"\\\n"].get<double>(), 2);
 }
@@ -85,6 +91,7 @@ TEST(MetricsWriterTest, ValidationIsALineOfItsOwn) {
   metrics.tps = 100;
   metrics.n_tokens = 64;
   metrics.memory_peak_bytes = 7;
+  metrics.unix_time = 1700000000.125;
   writer.write(metrics);
   const auto lines = lines_of(folder / "metrics.jsonl");
   ASSERT_EQ(lines.size(), 2u);
@@ -92,11 +99,27 @@ TEST(MetricsWriterTest, ValidationIsALineOfItsOwn) {
                                       {"validation_metrics/loss", 5.25},
                                       {"validation_metrics/tps", 100},
                                       {"validation_metrics/n_tokens", 64},
-                                      {"validation_metrics/memory_peak_bytes", 7}}));
+                                      {"validation_metrics/memory_peak_bytes", 7},
+                                      {"time", 1700000000.125}}));
   writer.keep_until(10);
   EXPECT_EQ(lines_of(folder / "metrics.jsonl").size(), 2u);
   writer.keep_until(9);
   EXPECT_EQ(lines_of(folder / "metrics.jsonl").size(), 0u);
+}
+
+TEST(MetricsWriterTest, ASampleIsALineAlsoWhereItIsNoUtf8) {
+  ScratchFolder folder;
+  MetricsWriter writer(folder.path());
+  writer.write(TextSample{3, 1700000000.5, "first", "It is\t\"a", "\xff\n\xe2\x82\xac \xe2\x82"});
+  const auto lines = lines_of(writer.path());
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0]["step"], 3);
+  EXPECT_EQ(lines[0]["time"], 1700000000.5);
+  EXPECT_EQ(lines[0]["sample"]["name"], "first");
+  EXPECT_EQ(lines[0]["sample"]["prompt"], "It is\t\"a");
+  EXPECT_EQ(lines[0]["sample"]["text"], "\xef\xbf\xbd\n\xe2\x82\xac \xef\xbf\xbd\xef\xbf\xbd");
+  writer.keep_until(3);
+  EXPECT_EQ(lines_of(writer.path()).size(), 1u);
 }
 
 TEST(MetricsWriterTest, EveryFloat32Survives) {

@@ -63,6 +63,9 @@ class Completion(unittest.TestCase):
     def test_commands_flags_and_keys(self):
         self.assertEqual(self.bash("titan pl"), ["plugins", "plan"])
         self.assertEqual(set(self.bash("titan plugins ")) & {"list", "inspect", "new", "has"}, {"list", "inspect", "new", "has"})
+        self.assertEqual(self.bash("titan do"), ["doctor"])
+        self.assertEqual(self.bash("titan doctor --j"), ["--json"])
+        self.assertEqual(self.bash("titan report --o"), ["--output"])
         self.assertEqual(self.bash("titan plugins inspect x --ma"), ["--markdown"])
         self.assertEqual(self.bash("titan data "), ["tokenize"])
         self.assertEqual(self.bash("titan data tokenize --tokenizer-f"), ["--tokenizer-format"])
@@ -108,6 +111,11 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.bash("titan train --config=s"), ["small.yaml", "sub/"])
         self.assertEqual(self.bash(r"titan plan two\ w"), [r"two\ words.yml"])
         self.assertEqual(self.bash("titan train small.yaml s"), [])  # one config is enough
+        (self.folder.path / "sub/metrics.jsonl").write_text("")
+        for line in ("titan report s", "titan report x s", "titan report --output page.html s"):
+            self.assertEqual(self.bash(line), ["sub/"], line)
+        self.assertEqual(self.bash("titan report sub/m"), ["sub/metrics.jsonl"])
+        self.assertEqual(self.bash("titan doctor s"), ["small.yaml", "sub/"])
 
     def test_mistakes_cost_nothing(self):
         broken = self.folder.path / "broken.so"

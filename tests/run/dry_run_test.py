@@ -57,6 +57,9 @@ class DryRun(unittest.TestCase):
             ("--parallelism.data_parallel_shard_degree=2",): (2, "trains on one"),
             ("--checkpoint.enable=true", "--checkpoint.load_step=7"): (4, "7"),
             (f"--job.dump_folder={self.folder.text}",): (3, "no folder"),
+            ("--metrics.enable_tensorboard", f"--metrics.save_tb_folder={self.folder.text}"): (3, "metrics.save_tb_folder"),
+            ("--profiling.enable_profiling", f"--profiling.save_traces_folder={self.folder.text}"):
+                (3, "profiling.save_traces_folder"),
             ("--model.flavor=405B", "--model.args.n_heads=128", "--model.args.dim=16384", "--model.args.n_layers=126"): (3, "the device has"),
         }
         for arguments, (status, text) in cases.items():

@@ -27,6 +27,7 @@ ROPE = ["model.args.rope_theta=10", "model.args.rope_original_max_position_embed
 DECAY = ["training.steps=5", "lr_scheduler.warmup_steps=1"]
 VALID = ["validation.enable=true", "validation.dataset=text", "validation.dataset_path={text}", "validation.freq=1",
          "validation.steps=2", "validation.local_batch_size=2", "validation.seq_len=32"]
+PROFILE = ["training.steps=6", "profiling.enable_profiling=true", "profiling.profile_freq=3", "profiling.profiler_warmup=0"]
 SAVE = ["checkpoint.enable=true"]
 OFTEN = [*SAVE, "checkpoint.interval=1", "training.steps=4"]
 LORA = ["model.converters=lora", "lora.rank=2"]
@@ -118,7 +119,14 @@ KEYS = {
     "validation.freq": (VALID, "2"),
     "validation.steps": (VALID, "1"),
     "metrics.log_freq": ([], "9"),
+    "metrics.enable_tensorboard": ([], "true"),
+    "metrics.save_tb_folder": (["metrics.enable_tensorboard=true"], "events"),
     "metrics.disable_color_printing": ([], "true"),
+    "profiling.enable_profiling": (["training.steps=10"], "true"),
+    "profiling.save_traces_folder": (PROFILE, "traces"),
+    "profiling.profile_freq": (PROFILE, "2"),
+    "profiling.profiler_active": (PROFILE, "2"),
+    "profiling.profiler_warmup": (PROFILE, "1"),
     "checkpoint.enable": ([], "true"),
     "checkpoint.folder": (SAVE, "kept"),
     "checkpoint.interval": (SAVE, "1"),
@@ -206,9 +214,15 @@ class EveryKey(unittest.TestCase):
                 continue
             if path.name == "metrics.jsonl":
                 files[path] = saved_steps.numbers(json.loads(line) for line in path.read_text().splitlines())
+            elif path.name.startswith("events.out.tfevents."):  # the names of both hold the time
+                files[path.parents[1] / "TIME" / "events"] = path.stat().st_size
+            elif path.name == "rank0_trace.json":
+                steps = {event["name"] for event in json.loads(path.read_text())["traceEvents"]
+                         if event["name"].startswith("ProfilerStep#")}
+                files[path] = sorted(steps)
             elif path.suffix == ".safetensors":
                 files[path] = saved_steps.tensors(path)
-            elif path.name != "state.json":
+            elif path.name not in ("state.json", "run.json"):
                 files[path] = path.stat().st_size
         seen = without_clock(log.replace(str(folder.path), "")), {str(k.relative_to(folder.path)): v for k, v in files.items()}
         return status, *seen

@@ -11,16 +11,12 @@ from pathlib import Path
 
 import saved_steps
 import titan_run
+from saved_steps import numbers
 
 RECIPES = ("tensorwise", "delayed", "rowwise", "rowwise_with_gw_hp", "blockwise", "mxfp8")
 FLOAT8 = ["--model.converters=float8", "--float8.emulate=true", "--float8.exclude=output"]
 DELAYED = [*FLOAT8, "--float8.recipe=delayed", "--float8.amax_history_len=4"]
 OPERANDS = ("input", "weight", "grad_output")
-
-
-def numbers(lines):
-    unlike = ("tps", "tflops", "mfu", "memory_peak_bytes")
-    return [{key: value for key, value in line.items() if key not in unlike} for line in lines]
 
 
 class Float8(unittest.TestCase):

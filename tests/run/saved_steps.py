@@ -55,7 +55,7 @@ def shapes(run, step, name):
 
 def numbers(lines):
     """Lines of metrics.jsonl without what a clock or the machine decides."""
-    timing = ("tps", "tflops", "memory_peak_bytes")
+    timing = ("time", "step_seconds", "data_seconds", "tps", "tflops", "mfu", "memory_peak_bytes")
     return [{key: value for key, value in line.items() if key not in timing} for line in lines]
 
 

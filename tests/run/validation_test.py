@@ -9,6 +9,7 @@ import unittest
 from pathlib import Path
 
 import titan_run
+from saved_steps import numbers
 
 PLUGINS = []
 
@@ -29,16 +30,12 @@ class Validation(unittest.TestCase):
         return ([line for line in lines if "loss" in line],
                 [line for line in lines if "validation_metrics/loss" in line])
 
-    def numbers(self, lines):
-        return [{key: value for key, value in line.items() if key not in ("tps", "tflops", "memory_peak_bytes")}
-                for line in lines]
-
     def test_training_is_the_same_bit_for_bit(self):
         for types in ([], ["--training.mixed_precision_param=bfloat16"]):
             with_it, validations = self.run_with(*self.options, *types)
             without, none = self.run_with("--training.steps=5", *types)
             self.assertEqual(none, [])
-            self.assertEqual(self.numbers(with_it), self.numbers(without))
+            self.assertEqual(numbers(with_it), numbers(without))
             self.assertEqual([line["step"] for line in validations], [1, 2, 4])
             for line in validations:
                 self.assertTrue(0 < line["validation_metrics/loss"] < 2 * math.log(320), line)
@@ -55,7 +52,7 @@ class Validation(unittest.TestCase):
         counts = [line.pop(told) for line in with_it]
         self.assertEqual([count > 0 for count in counts], [False, True, True, False, True])
         self.assertEqual([count % 15 for count in counts], [0] * 5)
-        self.assertEqual(self.numbers(with_it), self.numbers(without))
+        self.assertEqual(numbers(with_it), numbers(without))
 
     def test_the_loss_is_that_of_the_model(self):
         """A validation after step 1 without learning sees the loss that training on that data sees."""

@@ -4,9 +4,11 @@
 #include <ATen/ops/scaled_dot_product_attention.h>
 
 #include <memory>
+#include <optional>
 #include <tuple>
 
 #include "base/error.h"
+#include "model/kv_cache.h"
 #include "model/layers/linear.h"
 #include "model/layers/rms_norm.h"
 #include "model/rope.h"
@@ -18,15 +20,17 @@ std::unique_ptr<Module> projection(int64_t in, int64_t out, at::ScalarType dtype
   return std::make_unique<Linear>(in, out, dtype, InitRule::normal(0.0, std));
 }
 
-/// Causal attention. q: [B, H, S, D]; k, v: [B, H or a divisor of it, S, D]; gives [B, H, S, D].
-at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+/// q: [B, H, S, D]; k, v: [B, H or a divisor of it, K, D]; gives [B, H, S, D]. Causal, with K = S,
+/// unless the last token alone asks (S = 1) or `mask`, bool, tells which of K each of S sees.
+at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                  const std::optional<at::Tensor>& mask) {
   // On meta tensors torch would choose the kernel that keeps a matrix of S x S for each head, which
   // no device that trains takes. All fused kernels keep what this one does.
   if (q.is_meta())
     return std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(q, k, v, /*dropout_p=*/0.0,
                                                                        /*is_causal=*/true));
   return at::scaled_dot_product_attention(
-      q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0.0, /*is_causal=*/true,
+      q, k, v, mask, /*dropout_p=*/0.0, /*is_causal=*/!mask && q.size(2) == k.size(2),
       /*scale=*/std::nullopt, /*enable_gqa=*/q.size(1) != k.size(1));
 }
 
@@ -37,6 +41,7 @@ Attention::Attention(const ModelArgs& args, int64_t layer, double init_std, at::
       n_heads_(args.n_heads),
       n_kv_heads_(args.kv_heads()),
       head_dim_(args.head_dim()),
+      layer_(layer),
       wq_(add_child("wq", projection(args.dim, n_heads_ * head_dim_, dtype, 0.02))),
       wk_(add_child("wk", projection(args.dim, n_kv_heads_ * head_dim_, dtype, 0.02))),
       wv_(add_child("wv", projection(args.dim, n_kv_heads_ * head_dim_, dtype, 0.02))),
@@ -68,9 +73,14 @@ at::Tensor Attention::forward(const CallContext& context, const Inputs& inputs) 
     return norm ? (**norm)(context, {split}) : split;
   };
   const at::Tensor q = apply_rope(heads(wq_, n_heads_, q_norm_), rope).transpose(1, 2);
-  const at::Tensor k = apply_rope(heads(wk_, n_kv_heads_, k_norm_), rope).transpose(1, 2);
-  const at::Tensor v = heads(wv_, n_kv_heads_, nullptr).transpose(1, 2);
-  const at::Tensor mixed = attend(q, k, v);
+  at::Tensor k = apply_rope(heads(wk_, n_kv_heads_, k_norm_), rope).transpose(1, 2);
+  at::Tensor v = heads(wv_, n_kv_heads_, nullptr).transpose(1, 2);
+  std::optional<at::Tensor> mask;
+  if (context.kv_cache) {
+    std::tie(k, v) = context.kv_cache->append(layer_, k, v);
+    if (context.kv_cache->mask().defined()) mask = context.kv_cache->mask();
+  }
+  const at::Tensor mixed = attend(q, k, v, mask);
   return (*wo_)(context, {mixed.transpose(1, 2).reshape({batch, length, n_heads_ * head_dim_})});
 }
 

@@ -17,7 +17,7 @@ class Attention : public Module {
   at::Tensor forward(const CallContext& context, const Inputs& inputs) override;
 
  private:
-  int64_t n_heads_, n_kv_heads_, head_dim_;
+  int64_t n_heads_, n_kv_heads_, head_dim_, layer_;
   Slot &wq_, &wk_, &wv_, &wo_;
   Slot *q_norm_ = nullptr, *k_norm_ = nullptr;
 };

@@ -1,11 +1,11 @@
 /// CRC-32C against published values, and in pieces.
-#include "checkpoint/crc32c.h"
+#include "base/crc32c.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace titan::checkpoint {
+namespace titan {
 namespace {
 
 TEST(Crc32cTest, PublishedValues) {
@@ -39,4 +39,4 @@ TEST(Crc32cTest, EveryBitCounts) {
 }
 
 }  // namespace
-}  // namespace titan::checkpoint
+}  // namespace titan

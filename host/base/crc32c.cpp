@@ -1,9 +1,9 @@
-#include "checkpoint/crc32c.h"
+#include "base/crc32c.h"
 
 #include <array>
 #include <cstring>
 
-namespace titan::checkpoint {
+namespace titan {
 namespace {
 
 constexpr uint32_t kReversedPolynomial = 0x82f63b78;
@@ -68,4 +68,4 @@ uint32_t crc32c(uint32_t crc, std::string_view bytes) {
   return ~run_crc(~crc, bytes, eight_bytes);
 }
 
-}  // namespace titan::checkpoint
+}  // namespace titan

@@ -1,0 +1,39 @@
+/// titan generate: prompts in, texts out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "commands/command.h"
+#include "generate/text_generator.h"
+
+namespace CLI {
+class App;
+}
+
+namespace titan::commands {
+
+/// Declares the subcommand and its options; must live as long as `app` is used.
+class GenerateCommand {
+ public:
+  explicit GenerateCommand(CLI::App& app);
+  /// Whether the command line asks for it.
+  bool chosen() const;
+  /// The exit status: 0, or 128 + the signal that ended it.
+  /// `arguments`: splits what CLI11 leaves over.
+  int run(const std::function<ConfigArguments(const std::vector<std::string>&, const std::string&)>& arguments) const;
+
+ private:
+  std::vector<std::string> prompt_texts() const;
+
+  CLI::App* app_;
+  std::vector<std::string> prompts_, prompt_files_;
+  std::string system_, chat_, tokenizer_;
+  generate::GenerationOptions options_;
+  int64_t samples_ = 1;
+  bool no_cache_ = false, no_bos_ = false, ignore_eos_ = false, json_ = false, special_ = false;
+};
+
+}  // namespace titan::commands

@@ -1,0 +1,27 @@
+/// What a path on the command line means where a trained model is asked for.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "config/load.h"
+#include "model/train_spec.h"
+
+namespace titan::commands {
+
+/// A config whose checkpoint.initial_load_path (and adapter_load_path) are the weights.
+struct WeightSource {
+  config::LoadedConfig config;
+  int64_t step = 0;              ///< optimizer steps that the weights have seen here; 0: not known
+  std::filesystem::path assets;  ///< a folder that may hold a tokenizer; may be empty
+};
+
+/// `given` is one of: a step of a run (RUN/checkpoint/step-N), a run's folder (its latest step), a
+/// config (the latest step of its run, else its initial weights), the output of titan import, a
+/// Hugging Face folder. Throws a data or usage error if it is none of them, or has no weights.
+WeightSource find_weights(const std::filesystem::path& given, const std::vector<std::string>& overrides,
+                          const model::TrainSpecRegistry& specs);
+
+}  // namespace titan::commands

@@ -1,0 +1,66 @@
+#include "train/initial_weights.h"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/log.h"
+#include "checkpoint/load_weights.h"
+#include "checkpoint/manifest.h"
+#include "train/hf_sizes.h"
+
+namespace titan::train {
+namespace {
+
+/// "'a', 'b', 'c' and 12 more".
+std::string first_names(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 3;
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < kShown; ++i) text += (i ? ", '" : "'") + names[i] + "'";
+  return text + (names.size() > kShown ? " and " + std::to_string(names.size() - kShown) + " more" : "");
+}
+
+void load_adapter(model::Module& root, const std::string& adapter) {
+  checkpoint::verify_weights(adapter);
+  const checkpoint::LoadReport added = checkpoint::load_added(root, adapter);
+  log_info("loaded what converters added from " + adapter);
+  if (!added.unused_added.empty())
+    log_warning("the adapter has " + first_names(added.unused_added) + ", which no applied converter uses");
+}
+
+}  // namespace
+
+InitialWeights load_initial_weights(model::Module& root, const model::TrainSpec& spec,
+                                    const model::ModelArgs& args, const config::Config& config) {
+  const std::string& path = config.checkpoint.initial_load_path;
+  const std::string& adapter = config.checkpoint.adapter_load_path;
+  InitialWeights weights;
+  weights.loaded = !path.empty() || !adapter.empty();
+  if (!path.empty()) {
+    const std::optional<checkpoint::Manifest> manifest = checkpoint::verify_weights(path);
+    check_hf_sizes(path, spec, args, config.model.args);
+    checkpoint::HfNameMap names;
+    std::shared_ptr<model::HfNaming> naming;
+    if (spec.hf_naming) {
+      naming = spec.hf_naming(args);
+      names.native_name = [naming](const std::string& name) { return naming->to_native(name); };
+      names.to_native = [naming](const std::string& name, const at::Tensor& value) {
+        return naming->value_to_native(name, value);
+      };
+    }
+    const checkpoint::LoadReport report =
+        checkpoint::load_weights(root, path, spec.hf_naming ? &names : nullptr);
+    log_info("loaded weights from " + path + (report.hugging_face ? " (Hugging Face names)" : ""));
+    if (adapter.empty() && !report.missing_added.empty())
+      log_info("the checkpoint has no " + first_names(report.missing_added) + ": initial values are kept");
+    for (const std::string& name : report.unused_added)
+      log_warning("the checkpoint has '" + name + "', which no applied converter uses" +
+                  (manifest ? "; it is of the converter " + manifest->owner_of(name) : ""));
+    // An adapter holds all that converters added.
+    if (adapter.empty()) weights.missing = {report.missing_added.begin(), report.missing_added.end()};
+  }
+  if (!adapter.empty()) load_adapter(root, adapter);
+  return weights;
+}
+
+}  // namespace titan::train

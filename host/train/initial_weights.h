@@ -1,0 +1,23 @@
+/// The weights that a run begins with: checkpoint.initial_load_path and adapter_load_path.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "config/config.h"
+#include "model/module.h"
+#include "model/train_spec.h"
+
+namespace titan::train {
+
+struct InitialWeights {
+  bool loaded = false;            ///< whether anything was
+  std::set<std::string> missing;  ///< state of converters that the files did not hold
+};
+
+/// Fills `root`, which is materialised, and logs what was found. Files of a checkpoint are checked
+/// against their checksums first. Throws a data error if anything is damaged or does not fit.
+InitialWeights load_initial_weights(model::Module& root, const model::TrainSpec& spec,
+                                    const model::ModelArgs& args, const config::Config& config);
+
+}  // namespace titan::train
