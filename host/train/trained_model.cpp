@@ -12,7 +12,7 @@
 namespace titan::train {
 namespace {
 
-void require_memory(model::Module& root, const converters::DeviceFacts& device) {
+void require_weight_memory(model::Module& root, const converters::DeviceFacts& device) {
   uint64_t bytes = 0;
   for (const auto& named : model::named_parameters(root)) bytes += named.parameter->tensor.nbytes();
   for (const auto& named : model::named_buffers(root)) bytes += named.buffer->tensor.nbytes();
@@ -41,7 +41,7 @@ TrainedModel load_trained_model(const config::Config& config, const model::Train
   made.mixed_precision = make_mixed_precision(config.training);
   made.root = spec.build(made.args, parameter_type(config.training));
   made.converters->convert(*made.root);
-  require_memory(*made.root, device.facts);
+  require_weight_memory(*made.root, device.facts);
   model::materialize(*made.root, device.device, static_cast<uint64_t>(config.training.seed));
   seed_generators(device.device, config.training.seed);
   const InitialWeights weights = load_initial_weights(*made.root, spec, made.args, config);

@@ -56,6 +56,7 @@ std::vector<std::string> companions(const Field& field) {
     return {"--training.shuffle=true", "--training.dataset=jsonl", "--training.dataset_path=x"};
   if (name.starts_with("training.chat_")) return {"--training.dataset=chat", "--training.dataset_path=x"};
   if (name == "training.parse_special_tokens") return {"--model.tokenizer_path=x"};
+  if (name == "metrics.save_tb_folder") return {"--metrics.enable_tensorboard=true"};
   if (name == "training.global_batch_size") return {"--training.local_batch_size=2"};
   if (name == "training.max_skipped_steps") return {"--training.on_nonfinite=skip"};
   if (name == "checkpoint.export_dtype" || name == "checkpoint.adapter_only")
