@@ -57,6 +57,9 @@ std::vector<std::string> companions(const Field& field) {
   if (name.starts_with("training.chat_")) return {"--training.dataset=chat", "--training.dataset_path=x"};
   if (name == "training.parse_special_tokens") return {"--model.tokenizer_path=x"};
   if (name == "metrics.save_tb_folder") return {"--metrics.enable_tensorboard=true"};
+  if (field.section == "samples" && name != "samples.enable") return {"--samples.enable=true"};
+  if (field.section == "profiling" && name != "profiling.enable_profiling")
+    return {"--profiling.enable_profiling=true"};
   if (name == "training.global_batch_size") return {"--training.local_batch_size=2"};
   if (name == "training.max_skipped_steps") return {"--training.on_nonfinite=skip"};
   if (name == "checkpoint.export_dtype" || name == "checkpoint.adapter_only")
