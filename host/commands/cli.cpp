@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <iostream>
 #include <new>
 #include <string>
@@ -197,8 +198,19 @@ int dispatch(int argc, char** argv) {
   if (argc > 1 && std::string(argv[1]) == "data") check_word(argc, argv, 2, *data_app, "titan data");
   if (argc > 1 && std::string(argv[1]) == "config") check_word(argc, argv, 2, *config_app, "titan config");
 
+  // CLI11 reads "--prompt=" as if the next word were the value; here it is an empty one. Keys of the
+  // config have a dot, and are not its business.
+  std::vector<std::string> words;
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    const bool empty = word.starts_with("--") && word.ends_with('=') && word.find('.') == std::string::npos;
+    if (empty) word.pop_back();
+    words.push_back(std::move(word));
+    if (empty) words.emplace_back();
+  }
+  std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(words));
   } catch (const CLI::CallForHelp&) {
     // --help of a subcommand prints that subcommand.
     const CLI::App* shown = &app;

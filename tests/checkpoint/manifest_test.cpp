@@ -32,6 +32,15 @@ TEST(ManifestTest, EverythingComesBack) {
   EXPECT_EQ(parse_manifest(format_manifest(manifest), "x"), manifest);
 }
 
+TEST(ManifestTest, NumbersThatOlderTitansDidNotSaveAreZero) {
+  Manifest manifest = with_files(5);
+  auto json = nlohmann::json::parse(format_manifest(manifest));
+  for (const char* key : {"file", "offset", "ordinal", "parts"}) json["loader"].erase(key);
+  manifest.loader.position = {1, 2, 3, 4, 0, 0, 0};
+  manifest.loader.parts.clear();
+  EXPECT_EQ(parse_manifest(json.dump(), "x").loader, manifest.loader);
+}
+
 TEST(ManifestTest, AFileNameThatIsNoUtf8StillMakesAManifest) {
   Manifest manifest = with_files(1);
   manifest.converters[0].file = "/opt/\xff.so";
@@ -55,6 +64,8 @@ TEST(ManifestTest, EveryMistakeIsNamed) {
   refuse([](auto& json) { json["step"] = UINT64_MAX; }, {"'step'"});
   refuse([](auto& json) { json["loader"]["byte"] = "x"; }, {"'loader.byte'"});
   refuse([](auto& json) { json["loader"] = 3; }, {"'loader' is no object"});
+  refuse([](auto& json) { json["loader"]["parts"] = 3; }, {"'loader.parts' is no list"});
+  refuse([](auto& json) { json["loader"]["parts"][1]["offset"] = -1; }, {"'loader.parts[].offset'"});
   refuse([](auto& json) { json["model_only"] = 0; }, {"'model_only'"});
   refuse([](auto& json) { json["generators"]["cpu"] = 1; }, {"'generators.cpu'"});
   refuse([](auto& json) { json["converters"] = nullptr; }, {"'converters'"});

@@ -15,7 +15,10 @@ namespace titan::test {
 inline checkpoint::Manifest example_manifest(int64_t step) {
   checkpoint::Manifest manifest;
   manifest.position = {step, 64 * step, step + 1, 2, 1};
-  manifest.loader = {8 * step, {1, 2, 3, 4}, 1000};
+  manifest.loader.samples = 8 * step;
+  manifest.loader.position = {1, 2, 3, 4, 5, 6, 7};
+  manifest.loader.parts = {{2, 0, 0, 9, 0, 0, 0}, {0, 3, 0, 0, 1, 17, 5}};
+  manifest.loader.total_bytes = 1000;
   manifest.seed = 7;
   manifest.generators = {{"cpu", "00ff"}};
   manifest.settings = {{"optimizer.lr", "0.0008"}, {"float8.recipe", "rowwise"}};

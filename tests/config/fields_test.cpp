@@ -14,7 +14,7 @@ namespace {
 std::string other_value(const Field& field) {
   const OptionSchema& option = field.option;
   if (field.full_name() == "activation_checkpoint.selective_ac_option") return "op";
-  if (field.full_name() == "training.mixture") return "[one:1:text:x]";
+  if (field.full_name() == "training.mixture") return R"(["one:1:text:x"])";
   if (option.is_list) return option.values.empty() ? "[x]" : "[" + option.values.back() + "]";
   switch (option.type) {
     case OptionType::kBool:
@@ -56,6 +56,10 @@ std::vector<std::string> companions(const Field& field) {
     return {"--training.shuffle=true", "--training.dataset=jsonl", "--training.dataset_path=x"};
   if (name.starts_with("training.chat_")) return {"--training.dataset=chat", "--training.dataset_path=x"};
   if (name == "training.parse_special_tokens") return {"--model.tokenizer_path=x"};
+  if (name == "metrics.save_tb_folder") return {"--metrics.enable_tensorboard=true"};
+  if (field.section == "samples" && name != "samples.enable") return {"--samples.enable=true"};
+  if (field.section == "profiling" && name != "profiling.enable_profiling")
+    return {"--profiling.enable_profiling=true"};
   if (name == "training.global_batch_size") return {"--training.local_batch_size=2"};
   if (name == "training.max_skipped_steps") return {"--training.on_nonfinite=skip"};
   if (name == "checkpoint.export_dtype" || name == "checkpoint.adapter_only")

@@ -138,7 +138,7 @@ class Data(unittest.TestCase):
         by_bytes = titan_run.train(self.folder, *options, folder, "--model.tokenizer_format=bytes")
         self.assertEqual(numbers(by_folder), numbers(by_path))
         self.assertNotEqual(numbers(by_folder), numbers(by_bytes))
-        self.refused(2, f"the tokenizer '{model}' has", "vocab_size is 64",
+        self.refused(2, f"the tokenizer '{model}' has", "vocab_size is 320",
                      arguments=["train", self.folder.config, *options[:2], folder])
         (model / "tokenizer.json").unlink()
         self.assertEqual(numbers(titan_run.train(self.folder, *options, folder)), numbers(by_bytes))

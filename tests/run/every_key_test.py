@@ -78,7 +78,7 @@ KEYS = {
     "training.shuffle": (LINES, "true"),
     "training.shuffle_buffer": ([*LINES, "training.shuffle=true"], "2"),
     "training.chat_template": (CHAT, "llama3"),
-    "training.chat_packing": (CHAT, "false"),
+    "training.chat_packing": ([*CHAT, "training.seq_len=128"], "false"),
     "training.add_bos": ([], "false"),
     "training.add_eos": (LINES, "false"),
     "training.parse_special_tokens": ([*LARGE, "model.tokenizer_path={tokenizer}", "training.dataset_path={marked}"], "true"),
