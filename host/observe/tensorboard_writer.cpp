@@ -59,7 +59,9 @@ fs::path new_run(const fs::path& root, int64_t now) {
   std::array<char, 32> name{};
   std::strftime(name.data(), name.size(), "%Y%m%d-%H%M", &local);
   for (int64_t number = 1;; ++number) {
-    fs::path folder = root / (name.data() + (number == 1 ? "" : "-" + std::to_string(number)));
+    std::string run = name.data();
+    if (number > 1) run.append("-").append(std::to_string(number));
+    fs::path folder = root / run;
     std::error_code error;
     if (fs::create_directory(folder, error)) return folder;
     if (error) throw cannot_write(folder, error.value());
