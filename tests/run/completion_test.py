@@ -64,7 +64,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.bash("titan pl"), ["plugins", "plan"])
         self.assertEqual(set(self.bash("titan plugins ")) & {"list", "inspect", "new", "has"}, {"list", "inspect", "new", "has"})
         self.assertEqual(self.bash("titan do"), ["doctor"])
-        self.assertEqual(self.bash("titan doctor --j"), ["--json"])
+        self.assertEqual(self.bash("titan doctor --js"), ["--json"])
         self.assertEqual(self.bash("titan report --o"), ["--output"])
         self.assertEqual(self.bash("titan plugins inspect x --ma"), ["--markdown"])
         self.assertEqual(self.bash("titan train --optimizer.l"), ["--optimizer.lr="])
