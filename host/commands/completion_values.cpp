@@ -83,12 +83,14 @@ std::vector<std::string> list_values(const std::vector<std::string>& values,
   return out;
 }
 
-/// Of every model.
+/// Of every model; each name once, though several models have a debugmodel.
 std::vector<std::string> flavor_names() {
   std::vector<std::string> names;
   const model::TrainSpecRegistry specs = train_specs();
   for (const std::string& name : specs.names())
-    for (const model::Flavor& flavor : specs.get(name).flavors) names.push_back(flavor.name);
+    for (const model::Flavor& flavor : specs.get(name).flavors)
+      if (std::find(names.begin(), names.end(), flavor.name) == names.end())
+        names.push_back(flavor.name);
   return names;
 }
 
