@@ -204,8 +204,9 @@ std::vector<double> ticks_between(double low, double high, int64_t most) {
   const double rough = (high - low) / static_cast<double>(most);
   const double power = std::pow(10, std::floor(std::log10(rough)));
   double apart = 10 * power;
-  for (const double factor : {1.0, 2.0, 5.0})
-    if (factor * power >= rough) {
+  // No factor is more than twice the one before: half of the parts are always there.
+  for (const double factor : {1.0, 2.0, 2.5, 5.0})
+    if (factor * power >= rough * (1 - 1e-9)) {
       apart = factor * power;
       break;
     }

@@ -30,7 +30,8 @@ struct Chart {
 /// at the upper edge. Empty if no line has a finite value and none is marked.
 std::string chart_html(const Chart& chart);
 
-/// Round values that divide the range: at most `most`, two at least unless the range is empty.
+/// Round values in the range, which divide it into at most `most` parts (two or more): two values
+/// at least, but one for an empty range.
 std::vector<double> ticks_between(double low, double high, int64_t most);
 
 /// The rules of the page's style sheet that charts need.

@@ -23,7 +23,7 @@ std::string trimmed(double value, int decimals) {
 
 std::string escaped(std::string_view text) {
   std::string out;
-  const std::string shown = printable(text, text.size());
+  const std::string shown = printable(text, 4 * text.size());  // a byte becomes \xff at most
   for (size_t i = 0; i < shown.size(); ++i) {
     switch (shown[i]) {
       case '&': out += "&amp;"; break;

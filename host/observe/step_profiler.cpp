@@ -3,7 +3,9 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/autograd/profiler_kineto.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <set>
 #include <string>
@@ -28,6 +30,17 @@ std::set<ActivityType> activities(bool cuda) {
   std::set<ActivityType> wanted = {ActivityType::CPU};
   if (cuda) wanted.insert(ActivityType::CUDA);
   return wanted;
+}
+
+/// Whether the file ends as a JSON object does.
+bool is_whole(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary | std::ios::ate);
+  const auto size = static_cast<std::streamoff>(in.tellg());
+  std::string end(static_cast<size_t>(std::clamp<std::streamoff>(size, 0, 16)), '\0');
+  in.seekg(-static_cast<std::streamoff>(end.size()), std::ios::end);
+  if (!in.read(end.data(), static_cast<std::streamsize>(end.size()))) return false;
+  const size_t last = end.find_last_not_of(" \t\r\n");
+  return last != std::string::npos && end[last] == '}';
 }
 
 }  // namespace
@@ -84,8 +97,8 @@ void StepProfiler::save(int64_t step) {
   std::error_code error;
   std::filesystem::remove(file, error);
   result->save(file.string());
-  // The profiler reports no failure.
-  if (!std::filesystem::exists(file, error) || std::filesystem::file_size(file, error) == 0)
+  // The profiler reports no failure: a full disk leaves a trace that is cut.
+  if (!is_whole(file))
     throw environment_error(
         "the trace " + file.string() + " could not be written", file.string(),
         "free space on the disk, or choose another folder with job.dump_folder");

@@ -83,9 +83,18 @@ TEST(MarkupTest, NumbersAndTimes) {
 
 TEST(ChartTest, TicksAreRoundAndInside) {
   EXPECT_EQ(ticks_between(0, 10, 5), (std::vector<double>{0, 2, 4, 6, 8, 10}));
-  EXPECT_EQ(ticks_between(7.9, 8.3, 4), (std::vector<double>{7.9, 8.0, 8.1, 8.2, 8.3}));
+  const std::vector<double> tenths = ticks_between(7.9, 8.3, 4);
+  ASSERT_EQ(tenths.size(), 5u);
+  for (size_t i = 0; i < 5; ++i) EXPECT_NEAR(tenths[i], 7.9 + 0.1 * static_cast<double>(i), 1e-9);
   EXPECT_EQ(ticks_between(-3, 3, 3), (std::vector<double>{-2, 0, 2}));
+  EXPECT_EQ(ticks_between(0, 9, 4), (std::vector<double>{0, 2.5, 5, 7.5}));
   EXPECT_EQ(ticks_between(5, 5, 4), (std::vector<double>{5}));
+  for (double low = -3; low < 3; low += 0.37)
+    for (double size = 0.001; size < 5000; size *= 1.3) {
+      const std::vector<double> ticks = ticks_between(low, low + size, 4);
+      EXPECT_GE(ticks.size(), 2u) << low << " " << size;
+      EXPECT_LE(ticks.size(), 5u) << low << " " << size;
+    }
 }
 
 TEST(ChartTest, OneValueEqualValuesAndNone) {
