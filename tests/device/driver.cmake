@@ -19,7 +19,7 @@ target_compile_definitions(device_check_model PRIVATE TITAN_SOURCE_DIR="${PROJEC
 set_target_properties(device_check_model PROPERTIES UNITY_BUILD ${TITAN_UNITY} UNITY_BUILD_BATCH_SIZE 3)
 
 # The program that needs a GPU. Of the room train only the search for the device: it has no other needs.
-add_executable(device_check ${_here}/cuda_platform.cpp ${PROJECT_SOURCE_DIR}/host/train/device.cpp
+add_executable(device_check ${_here}/cuda_platform.cpp ${PROJECT_SOURCE_DIR}/host/train/cuda_facts.cpp ${PROJECT_SOURCE_DIR}/host/train/device.cpp
   $<TARGET_OBJECTS:device_check_float8> $<TARGET_OBJECTS:float8_objects> $<TARGET_OBJECTS:float8_gpu_objects>)
 target_link_libraries(device_check PRIVATE device_check_model CUDA::cudart_static titan_warnings)
 target_include_directories(device_check PRIVATE ${_here})
