@@ -38,16 +38,20 @@ std::string read_prompt(const std::string& name) {
   if (name != "-") {
     std::error_code error;
     if (!std::filesystem::is_regular_file(name, error) && !std::filesystem::is_fifo(name, error))
-      throw usage_error("'" + name + "' is no file that can be read", "--prompt-file", "name a text file, or - for standard input");
+      throw usage_error("'" + name + "' is no file that can be read", "--prompt-file",
+                        "name a text file, or - for standard input");
     file.open(name, std::ios::binary);
-    if (!file) throw environment_error("'" + name + "' cannot be opened", "--prompt-file", "check its permissions");
+    if (!file)
+      throw environment_error("'" + name + "' cannot be opened", "--prompt-file",
+                              "check its permissions");
   }
   std::istream& in = name == "-" ? std::cin : file;
   std::string text;
   for (char buffer[4096]; in.read(buffer, sizeof buffer) || in.gcount() > 0;) {
     text.append(buffer, static_cast<size_t>(in.gcount()));
     if (text.size() > kMaxPromptBytes)
-      throw usage_error("'" + name + "' has more than " + with_commas(kMaxPromptBytes) + " bytes", "--prompt-file", "shorten it");
+      throw usage_error("'" + name + "' has more than " + with_commas(kMaxPromptBytes) + " bytes",
+                        "--prompt-file", "shorten it");
   }
   // The line end that an editor puts behind the last line is not part of the text.
   if (text.ends_with('\n')) text.pop_back();
@@ -55,7 +59,8 @@ std::string read_prompt(const std::string& name) {
 }
 
 /// The one that is named, the config's, that of the model's folder, else one id a byte.
-std::unique_ptr<data::Tokenizer> tokenizer_for(const std::string& named, const WeightSource& source, bool parse_special) {
+std::unique_ptr<data::Tokenizer> tokenizer_for(const std::string& named, const WeightSource& source,
+                                               bool parse_special) {
   const config::Model& model = source.config.values.model;
   data::TokenizerOptions options;
   options.path = named.empty() ? model.tokenizer_path : named;
@@ -73,7 +78,8 @@ std::unique_ptr<data::Tokenizer> tokenizer_for(const std::string& named, const W
 
 void require_vocabulary(const data::Tokenizer& tokenizer, int64_t vocab_size) {
   if (tokenizer.vocab_size() <= vocab_size) return;
-  throw usage_error("the tokenizer has " + with_commas(tokenizer.vocab_size()) + " ids, the model knows " + with_commas(vocab_size),
+  throw usage_error("the tokenizer has " + with_commas(tokenizer.vocab_size()) +
+                        " ids, the model knows " + with_commas(vocab_size),
                     "--tokenizer", "name the tokenizer that the model was trained with");
 }
 
@@ -82,7 +88,8 @@ std::string shown(const std::string& text) {
   return is_terminal(STDOUT_FILENO) ? printable(text, text.size() + 1) : text;
 }
 
-nlohmann::json as_json(const std::string& prompt, int64_t prompt_tokens, const generate::Completion& completion) {
+nlohmann::json as_json(const std::string& prompt, int64_t prompt_tokens,
+                       const generate::Completion& completion) {
   return {{"prompt", with_valid_utf8(prompt)},
           {"prompt_tokens", prompt_tokens},
           {"text", completion.text},
@@ -93,27 +100,39 @@ nlohmann::json as_json(const std::string& prompt, int64_t prompt_tokens, const g
 }  // namespace
 
 GenerateCommand::GenerateCommand(CLI::App& app)
-    : app_(app.add_subcommand("generate",
-                              "text from a model: RUN/checkpoint/step-N, a run's folder, CONFIG.yaml or a Hugging Face "
-                              "folder [--prompt TEXT] [--section.key=value ...]")) {
+    : app_(app.add_subcommand(
+          "generate",
+          "text from a model: RUN/checkpoint/step-N, a run's folder, CONFIG.yaml or a Hugging Face "
+          "folder [--prompt TEXT] [--section.key=value ...]")) {
   options_.max_new_tokens = 64;
-  app_->add_option("--prompt", prompts_, "text to go on with; again for another one; default: the tokenizer's BOS")->allow_extra_args(false);
-  app_->add_option("--prompt-file", prompt_files_, "a file with one prompt, - for standard input; again for another one")->allow_extra_args(false);
+  app_->add_option("--prompt", prompts_,
+                   "text to go on with; again for another one; default: the tokenizer's BOS")
+      ->allow_extra_args(false);
+  app_->add_option("--prompt-file", prompt_files_,
+                   "a file with one prompt, - for standard input; again for another one")
+      ->allow_extra_args(false);
   app_->add_option("--chat", chat_, "the prompt is a message to a chat model: llama3 or chatml");
   app_->add_option("--system", system_, "with --chat: the system message");
   app_->add_option("--max-new-tokens", options_.max_new_tokens, "tokens of a text at most (64)");
-  app_->add_option("--temperature", options_.sampling.temperature, "logits are divided by it; 0: always the most likely token (1.0)");
+  app_->add_option("--temperature", options_.sampling.temperature,
+                   "logits are divided by it; 0: always the most likely token (1.0)");
   app_->add_option("--top-k", options_.sampling.top_k, "only the K most likely tokens; 0: all (0)");
-  app_->add_option("--top-p", options_.sampling.top_p, "only the most likely tokens, up to this sum of probabilities (1.0)");
+  app_->add_option("--top-p", options_.sampling.top_p,
+                   "only the most likely tokens, up to this sum of probabilities (1.0)");
   app_->add_option("--seed", options_.sampling.seed, "the same seed gives the same texts (0)");
-  app_->add_option("--stop", options_.stop, "a text ends before this string; again for another one")->allow_extra_args(false);
+  app_->add_option("--stop", options_.stop, "a text ends before this string; again for another one")
+      ->allow_extra_args(false);
   app_->add_option("--samples", samples_, "texts for each prompt (1)");
   app_->add_option("--batch-size", options_.batch_size, "texts that are written side by side (8)");
-  app_->add_option("--tokenizer", tokenizer_, "tokenizer.json, a tiktoken file, or a folder with one; default: the model's");
-  app_->add_flag("--special-tokens", special_, "special tokens that a prompt spells out, such as <|im_start|>, are what they say");
+  app_->add_option("--tokenizer", tokenizer_,
+                   "tokenizer.json, a tiktoken file, or a folder with one; default: the model's");
+  app_->add_flag(
+      "--special-tokens", special_,
+      "special tokens that a prompt spells out, such as <|im_start|>, are what they say");
   app_->add_flag("--no-bos", no_bos_, "no BOS token before the prompt");
   app_->add_flag("--ignore-eos", ignore_eos_, "go on behind tokens that end a text");
-  app_->add_flag("--no-cache", no_cache_, "read everything again for each token: slow, the same texts but for rounding");
+  app_->add_flag("--no-cache", no_cache_,
+                 "read everything again for each token: slow, the same texts but for rounding");
   app_->add_flag("--json", json_, "the texts as JSON");
   app_->allow_extras();
 }
@@ -127,15 +146,19 @@ std::vector<std::string> GenerateCommand::prompt_texts() const {
   return texts;
 }
 
-int GenerateCommand::run(
-    const std::function<ConfigArguments(const std::vector<std::string>&, const std::string&)>& split) const {
+int GenerateCommand::run(const std::function<ConfigArguments(const std::vector<std::string>&,
+                                                             const std::string&)>& split) const {
   const ConfigArguments arguments = split(app_->remaining(), "generate");
   if (!arguments.file)
     throw usage_error("no model was given", "titan generate",
-                      "titan generate RUN/checkpoint/step-N --prompt TEXT; also a run's folder, a config or a Hugging Face folder");
-  if (samples_ < 1) throw usage_error("--samples is a number of texts, found " + std::to_string(samples_), "--samples", "give 1 or more");
+                      "titan generate RUN/checkpoint/step-N --prompt TEXT; also a run's folder, a "
+                      "config or a Hugging Face folder");
+  if (samples_ < 1)
+    throw usage_error("--samples is a number of texts, found " + std::to_string(samples_),
+                      "--samples", "give 1 or more");
   if (!system_.empty() && chat_.empty())
-    throw usage_error("--system has no effect without --chat", "--system", "add --chat llama3 or --chat chatml");
+    throw usage_error("--system has no effect without --chat", "--system",
+                      "add --chat llama3 or --chat chatml");
   generate::GenerationOptions options = options_;
   options.use_cache = !no_cache_;
   options.stop_at_eos = !ignore_eos_;
@@ -166,8 +189,8 @@ int GenerateCommand::run(
   const plugins::Catalog catalog = find_plugins(&source.config);
   const AppliedConverters applied = load_converters(source.config, catalog);
   const train::Device device = train::resolve_device(config.training.device);
-  const train::TrainedModel model =
-      train::load_trained_model(config, spec, applied.registry, applied.requests, device, source.step);
+  const train::TrainedModel model = train::load_trained_model(
+      config, spec, applied.registry, applied.requests, device, source.step);
   require_vocabulary(*tokenizer, model.args.vocab_size);
   for (const std::string& line : model.converters->summary()) log_info("converter " + line);
 
@@ -180,7 +203,8 @@ int GenerateCommand::run(
         if (stream) std::cout << shown(piece) << std::flush;
       },
       [&signals] { return signals.received() != 0; });
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   int64_t tokens = 0;
   nlohmann::json list = nlohmann::json::array();
@@ -191,14 +215,16 @@ int GenerateCommand::run(
     if (json_)
       list.push_back(as_json(prompt, static_cast<int64_t>(prompts[i].size()), completion));
     else if (!stream)
-      std::cout << "=== text " << i + 1 << " of " << completions.size() << " (ended by " << generate::name_of(completion.finish)
-                << "): " << printable(prompt, 60) << "\n" << shown(completion.text) << "\n";
+      std::cout << "=== text " << i + 1 << " of " << completions.size() << " (ended by "
+                << generate::name_of(completion.finish) << "): " << printable(prompt, 60) << "\n"
+                << shown(completion.text) << "\n";
   }
   if (json_) std::cout << list.dump(2) << "\n";
   if (stream) std::cout << "\n";
   std::cout.flush();
-  log_info(with_commas(tokens) + " tokens in " + fixed_point(seconds, 2) + " s" +
-           (stream ? std::string(", ended by ") + generate::name_of(completions.front().finish) : ""));
+  log_info(
+      with_commas(tokens) + " tokens in " + fixed_point(seconds, 2) + " s" +
+      (stream ? std::string(", ended by ") + generate::name_of(completions.front().finish) : ""));
   return signals.received() ? 128 + signals.received() : 0;
 }
 

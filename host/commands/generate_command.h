@@ -23,7 +23,8 @@ class GenerateCommand {
   bool chosen() const;
   /// The exit status: 0, or 128 + the signal that ended it.
   /// `arguments`: splits what CLI11 leaves over.
-  int run(const std::function<ConfigArguments(const std::vector<std::string>&, const std::string&)>& arguments) const;
+  int run(const std::function<ConfigArguments(const std::vector<std::string>&, const std::string&)>&
+              arguments) const;
 
  private:
   std::vector<std::string> prompt_texts() const;

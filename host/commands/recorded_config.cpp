@@ -11,23 +11,27 @@ namespace {
 
 /// Keys of section training that say how the model computes, not how it is trained.
 const std::set<std::string>& kept_training_keys() {
-  static const std::set<std::string> keys = {"training.dtype", "training.mixed_precision_param", "training.seed"};
+  static const std::set<std::string> keys = {"training.dtype", "training.mixed_precision_param",
+                                             "training.seed"};
   return keys;
 }
 
 /// The settings of one converter, "NAME.key", as the entries of a YAML map in one line.
 std::string converter_entry(const checkpoint::ConverterRecord& record,
                             const std::map<std::string, std::string>& settings) {
-  std::string text = "{use: " + config::to_yaml_quoted(record.converter) + ", as: " + config::to_yaml_quoted(record.instance);
+  std::string text = "{use: " + config::to_yaml_quoted(record.converter) +
+                     ", as: " + config::to_yaml_quoted(record.instance);
   const std::string prefix = record.instance + ".";
-  for (auto at = settings.lower_bound(prefix); at != settings.end() && at->first.starts_with(prefix); ++at)
+  for (auto at = settings.lower_bound(prefix);
+       at != settings.end() && at->first.starts_with(prefix); ++at)
     text += ", " + at->first.substr(prefix.size()) + ": " + at->second;
   return text + "}";
 }
 
 }  // namespace
 
-config::LoadedConfig recorded_config(const checkpoint::Manifest& manifest, const std::filesystem::path& step,
+config::LoadedConfig recorded_config(const checkpoint::Manifest& manifest,
+                                     const std::filesystem::path& step,
                                      const std::vector<std::string>& overrides) {
   std::string model = "model:\n", args, training;
   for (const auto& [name, value] : manifest.settings) {
@@ -35,8 +39,8 @@ config::LoadedConfig recorded_config(const checkpoint::Manifest& manifest, const
     const bool of_model = name.starts_with("model.");
     if (!of_model && !kept_training_keys().count(name)) continue;
     if (!config::find_field(name.substr(0, dot), name.substr(dot + 1)))
-      throw data_error("the run was made with the key " + name + ", which this titan does not know", step.string(),
-                       "use the titan that made it: " + manifest.made_by);
+      throw data_error("the run was made with the key " + name + ", which this titan does not know",
+                       step.string(), "use the titan that made it: " + manifest.made_by);
     const std::string line = name.substr(dot + 1) + ": " + value + "\n";
     if (name.starts_with("model.args."))
       args += "    " + line;

@@ -28,7 +28,8 @@ bool is_there(const fs::path& path) {
 bool holds_adapters_alone(const fs::path& step) {
   const checkpoint::WeightFiles files(step);
   return !files.names().empty() &&
-         std::all_of(files.names().begin(), files.names().end(), [](const auto& name) { return checkpoint::is_added_name(name); });
+         std::all_of(files.names().begin(), files.names().end(),
+                     [](const auto& name) { return checkpoint::is_added_name(name); });
 }
 
 /// Names the weights in the config; those of converters alone sit on the config's own.
@@ -41,9 +42,11 @@ void use_step(WeightSource& source, const fs::path& step, const checkpoint::Mani
     return;
   }
   if (places.initial_load_path.empty())
-    throw usage_error("'" + step.string() + "' holds what converters added and no more: the weights below it are elsewhere",
-                      "checkpoint.initial_load_path",
-                      "name the folder or file that the run began with: --checkpoint.initial_load_path=FOLDER");
+    throw usage_error(
+        "'" + step.string() +
+            "' holds what converters added and no more: the weights below it are elsewhere",
+        "checkpoint.initial_load_path",
+        "name the folder or file that the run began with: --checkpoint.initial_load_path=FOLDER");
   places.adapter_load_path = step.string();
 }
 
@@ -64,14 +67,18 @@ WeightSource of_config(const fs::path& file, const std::vector<std::string>& ove
   const model::TrainSpec& spec = specs.get(source.config.values.model.name);
   source.config = with_hf_sizes(with_default_converters(std::move(source.config), spec), spec);
   const config::Config& config = source.config.values;
-  source.assets = config.model.hf_assets_path.empty() ? config.checkpoint.initial_load_path : config.model.hf_assets_path;
+  source.assets = config.model.hf_assets_path.empty() ? config.checkpoint.initial_load_path
+                                                      : config.model.hf_assets_path;
   const fs::path root = fs::path(config.job.dump_folder) / config.checkpoint.folder;
-  if (const auto step = steps ? checkpoint::choose_step(root, config.checkpoint.load_step) : std::nullopt)
+  if (const auto step =
+          steps ? checkpoint::choose_step(root, config.checkpoint.load_step) : std::nullopt)
     use_step(source, step->path, checkpoint::read_manifest(step->path));
   else if (config.checkpoint.initial_load_path.empty())
-    throw data_error("there are no trained weights: no step in " + root.string() + ", and checkpoint.initial_load_path is not set",
-                     file.string(), "train first with checkpoint.enable: true, or name weights with "
-                                    "--checkpoint.initial_load_path=FOLDER");
+    throw data_error("there are no trained weights: no step in " + root.string() +
+                         ", and checkpoint.initial_load_path is not set",
+                     file.string(),
+                     "train first with checkpoint.enable: true, or name weights with "
+                     "--checkpoint.initial_load_path=FOLDER");
   return source;
 }
 
@@ -80,7 +87,8 @@ WeightSource of_hf_folder(const fs::path& folder, const std::vector<std::string>
   const model::TrainSpec& spec = spec_of_hf_config(specs, folder / checkpoint::kHfConfigFile);
   const std::string path = config::to_yaml_quoted(fs::absolute(folder).lexically_normal().string());
   WeightSource source;
-  source.config = config::load_config_text("model:\n  name: " + spec.name + "\n  flavor: from_hf\n  hf_assets_path: " + path +
+  source.config = config::load_config_text("model:\n  name: " + spec.name +
+                                               "\n  flavor: from_hf\n  hf_assets_path: " + path +
                                                "\ncheckpoint:\n  initial_load_path: " + path + "\n",
                                            folder.string(), overrides);
   source.config = with_hf_sizes(std::move(source.config), spec);
@@ -102,15 +110,19 @@ WeightSource find_weights(const fs::path& given, const std::vector<std::string>&
   std::error_code error;
   if (!is_there(given))
     throw data_error("'" + given.string() + "' is not there", given.string(),
-                     "name a step of a run (RUN/checkpoint/step-N), a run's folder, a config, or a Hugging Face folder");
+                     "name a step of a run (RUN/checkpoint/step-N), a run's folder, a config, or a "
+                     "Hugging Face folder");
   if (!fs::is_directory(given, error)) return of_config(given, overrides, specs, true);
   if (is_there(given / checkpoint::kManifestFile)) return of_step(given, overrides);
   if (is_there(given / "config.yaml") && is_there(given / checkpoint::kModelFile))
     return of_config(given / "config.yaml", overrides, specs, false);
   if (is_there(given / checkpoint::kHfConfigFile)) return of_hf_folder(given, overrides, specs);
   if (const fs::path step = latest_step(given); step != given) return of_step(step, overrides);
-  throw data_error("'" + given.string() + "' holds no model: neither steps of a run nor a Hugging Face config.json",
-                   given.string(), "name a step of a run (RUN/checkpoint/step-N), a run's folder, a config, or a Hugging Face folder");
+  throw data_error("'" + given.string() +
+                       "' holds no model: neither steps of a run nor a Hugging Face config.json",
+                   given.string(),
+                   "name a step of a run (RUN/checkpoint/step-N), a run's folder, a config, or a "
+                   "Hugging Face folder");
 }
 
 }  // namespace titan::commands

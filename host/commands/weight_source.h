@@ -18,14 +18,15 @@ struct WeightSource {
   std::filesystem::path assets;  ///< a folder that may hold a tokenizer; may be empty
 };
 
-/// The latest complete step of a run's folder, or of the folder of its checkpoints; `given` itself if it
-/// is neither. A data error if steps are there and none is complete.
+/// The latest complete step of a run's folder, or of the folder of its checkpoints; `given` itself
+/// if it is neither. A data error if steps are there and none is complete.
 std::filesystem::path latest_step(const std::filesystem::path& given);
 
 /// `given` is one of: a step of a run (RUN/checkpoint/step-N), a run's folder (its latest step), a
 /// config (the latest step of its run, else its initial weights), the output of titan import, a
 /// Hugging Face folder. Throws a data or usage error if it is none of them, or has no weights.
-WeightSource find_weights(const std::filesystem::path& given, const std::vector<std::string>& overrides,
+WeightSource find_weights(const std::filesystem::path& given,
+                          const std::vector<std::string>& overrides,
                           const model::TrainSpecRegistry& specs);
 
 }  // namespace titan::commands

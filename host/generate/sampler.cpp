@@ -45,8 +45,10 @@ int64_t Sampler::pick(const at::Tensor& logits, int64_t known) {
   double largest = -INFINITY;
   for (int64_t id = 0; id < count; ++id) {
     if (std::isnan(value[id]) || value[id] == INFINITY)
-      throw Error(ExitStatus::kDiverged, "the logit of token " + std::to_string(id) + " is not finite",
-                  "the model's output", "the weights, or a converter's numbers, are broken: see the run's loss");
+      throw Error(ExitStatus::kDiverged,
+                  "the logit of token " + std::to_string(id) + " is not finite",
+                  "the model's output",
+                  "the weights, or a converter's numbers, are broken: see the run's loss");
     largest = std::max(largest, value[id]);
     candidates_.emplace_back(value[id], id);
   }
@@ -59,11 +61,13 @@ int64_t Sampler::pick(const at::Tensor& logits, int64_t known) {
   const auto k = static_cast<int64_t>(candidates_.size());
   const int64_t kept = options_.top_k > 0 ? std::min(options_.top_k, k) : k;
   if (kept < k) {
-    std::nth_element(candidates_.begin(), candidates_.begin() + kept - 1, candidates_.end(), more_likely);
+    std::nth_element(candidates_.begin(), candidates_.begin() + kept - 1, candidates_.end(),
+                     more_likely);
     candidates_.resize(static_cast<size_t>(kept));
   }
   double sum = 0;
-  for (auto& [weight, id] : candidates_) sum += weight = std::exp((weight - largest) / options_.temperature);
+  for (auto& [weight, id] : candidates_)
+    sum += weight = std::exp((weight - largest) / options_.temperature);
   if (options_.top_p < 1) {
     std::sort(candidates_.begin(), candidates_.end(), more_likely);
     const double enough = options_.top_p * sum;
@@ -80,7 +84,9 @@ int64_t Sampler::pick(const at::Tensor& logits, int64_t known) {
   for (const auto& [weight, id] : candidates_)
     if ((left -= weight) < 0) return id;
   // Rounding left a crumb: it falls to the last token that has any weight.
-  return std::find_if(candidates_.rbegin(), candidates_.rend(), [](const auto& each) { return each.first > 0; })->second;
+  return std::find_if(candidates_.rbegin(), candidates_.rend(),
+                      [](const auto& each) { return each.first > 0; })
+      ->second;
 }
 
 }  // namespace titan::generate

@@ -18,8 +18,8 @@ struct SamplingOptions {
   uint64_t seed = 0;
 };
 
-/// Draws for one text. What it draws depends on the seed, the number of the text and the logits, not
-/// on what else is drawn.
+/// Draws for one text. What it draws depends on the seed, the number of the text and the logits,
+/// not on what else is drawn.
 class Sampler {
  public:
   /// Throws a usage error that names the option ("temperature", ...) if one is out of range.

@@ -6,7 +6,9 @@
 
 namespace titan::generate {
 
-StopText::StopText(std::vector<std::string> stops) : stops_(std::move(stops)) { std::erase(stops_, ""); }
+StopText::StopText(std::vector<std::string> stops) : stops_(std::move(stops)) {
+  std::erase(stops_, "");
+}
 
 std::string StopText::push(const std::string& piece) {
   if (stopped_) return {};
@@ -16,7 +18,8 @@ std::string StopText::push(const std::string& piece) {
     end = std::min(end, held_.find(stop));
     // The longest end of the text that could become this string.
     for (size_t length = std::min(stop.size() - 1, held_.size()); length > waiting; --length)
-      if (std::string_view(held_).ends_with(std::string_view(stop).substr(0, length))) waiting = length;
+      if (std::string_view(held_).ends_with(std::string_view(stop).substr(0, length)))
+        waiting = length;
   }
   if (end != std::string::npos) {
     stopped_ = true;

@@ -19,15 +19,21 @@ namespace {
 /// One text while it is written.
 class Row {
  public:
-  Row(int64_t index, std::vector<int64_t> prompt, const data::Tokenizer& tokenizer, const GenerationOptions& options)
-      : index_(index), ids_(std::move(prompt)), sampler_(options.sampling, index), decoder_(tokenizer), stop_(options.stop) {}
+  Row(int64_t index, std::vector<int64_t> prompt, const data::Tokenizer& tokenizer,
+      const GenerationOptions& options)
+      : index_(index),
+        ids_(std::move(prompt)),
+        sampler_(options.sampling, index),
+        decoder_(tokenizer),
+        stop_(options.stop) {}
 
   const std::vector<int64_t>& ids() const { return ids_; }
   bool done() const { return done_; }
   Completion take() { return std::move(made_); }
 
-  void add(const at::Tensor& logits, const data::Tokenizer& tokenizer, const std::vector<int64_t>& ends,
-           const GenerationOptions& options, int64_t longest, const OnText& on_text) {
+  void add(const at::Tensor& logits, const data::Tokenizer& tokenizer,
+           const std::vector<int64_t>& ends, const GenerationOptions& options, int64_t longest,
+           const OnText& on_text) {
     const int64_t id = sampler_.pick(logits, tokenizer.vocab_size());
     ids_.push_back(id);
     made_.ids.push_back(id);
@@ -103,7 +109,9 @@ class CachedReader final : public Reader {
  public:
   CachedReader(model::Module& decoder, const model::CallContext& context, at::Device device,
                const std::vector<Row*>& rows, int64_t capacity)
-      : Reader(decoder, context, device), held_(rows), cache_(static_cast<int64_t>(rows.size()), capacity) {
+      : Reader(decoder, context, device),
+        held_(rows),
+        cache_(static_cast<int64_t>(rows.size()), capacity) {
     context_.kv_cache = &cache_;
   }
 
@@ -111,7 +119,8 @@ class CachedReader final : public Reader {
     if (rows != held_) {
       std::vector<int64_t> kept;
       for (size_t i = 0; i < held_.size(); ++i)
-        if (std::find(rows.begin(), rows.end(), held_[i]) != rows.end()) kept.push_back(static_cast<int64_t>(i));
+        if (std::find(rows.begin(), rows.end(), held_[i]) != rows.end())
+          kept.push_back(static_cast<int64_t>(i));
       cache_.keep_rows(kept);
       held_ = rows;
     }
@@ -137,18 +146,21 @@ class CachedReader final : public Reader {
   model::KvCache cache_;
 };
 
-void check(const std::vector<std::vector<int64_t>>& prompts, const GenerationOptions& options, int64_t longest) {
+void check(const std::vector<std::vector<int64_t>>& prompts, const GenerationOptions& options,
+           int64_t longest) {
   if (options.max_new_tokens < 1)
     throw usage_error("at least one token must be generated", "max_new_tokens", "give 1 or more");
-  if (options.batch_size < 1) throw usage_error("at least one text is written at a time", "batch_size", "give 1 or more");
+  if (options.batch_size < 1)
+    throw usage_error("at least one text is written at a time", "batch_size", "give 1 or more");
   for (size_t i = 0; i < prompts.size(); ++i) {
     const auto length = static_cast<int64_t>(prompts[i].size());
     if (length == 0)
-      throw usage_error("prompt " + std::to_string(i + 1) + " has no tokens, and the tokenizer has no BOS to begin with",
+      throw usage_error("prompt " + std::to_string(i + 1) +
+                            " has no tokens, and the tokenizer has no BOS to begin with",
                         "prompt", "give at least one character");
     if (length > longest)
-      throw usage_error("prompt " + std::to_string(i + 1) + " has " + with_commas(length) + " tokens, the model takes " +
-                            with_commas(longest),
+      throw usage_error("prompt " + std::to_string(i + 1) + " has " + with_commas(length) +
+                            " tokens, the model takes " + with_commas(longest),
                         "prompt", "shorten it");
   }
 }
@@ -173,8 +185,8 @@ std::vector<int64_t> end_ids(const data::Tokenizer& tokenizer) {
   return ids;
 }
 
-std::vector<Completion> generate(model::Module& decoder, model::CallContext context, at::Device device,
-                                 const data::Tokenizer& tokenizer,
+std::vector<Completion> generate(model::Module& decoder, model::CallContext context,
+                                 at::Device device, const data::Tokenizer& tokenizer,
                                  const std::vector<std::vector<int64_t>>& prompts,
                                  const GenerationOptions& options, const OnText& on_text,
                                  const std::function<bool()>& stopped) {
@@ -194,14 +206,17 @@ std::vector<Completion> generate(model::Module& decoder, model::CallContext cont
     std::vector<Row*> open;
     int64_t capacity = 0;
     for (size_t i = first; i < end; ++i) {
-      rows.push_back(std::make_unique<Row>(static_cast<int64_t>(i), prompts[i], tokenizer, options));
+      rows.push_back(
+          std::make_unique<Row>(static_cast<int64_t>(i), prompts[i], tokenizer, options));
       open.push_back(rows.back().get());
       // The last token is written, but not read.
-      capacity = std::max(capacity, static_cast<int64_t>(prompts[i].size()) + options.max_new_tokens - 1);
+      capacity =
+          std::max(capacity, static_cast<int64_t>(prompts[i].size()) + options.max_new_tokens - 1);
     }
     std::unique_ptr<Reader> reader;
     if (cached)
-      reader = std::make_unique<CachedReader>(decoder, context, device, open, std::min(capacity, longest));
+      reader = std::make_unique<CachedReader>(decoder, context, device, open,
+                                              std::min(capacity, longest));
     else
       reader = std::make_unique<WholeReader>(decoder, context, device);
     while (!open.empty() && !(stopped && stopped())) {

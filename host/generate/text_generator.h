@@ -49,10 +49,10 @@ using OnText = std::function<void(int64_t index, const std::string& piece)>;
 /// gradients nor training; random generators of torch stay as they are. The texts do not depend on
 /// batch_size, and on use_cache only as far as rounding goes.
 ///
-/// Throws a usage error if a prompt leaves the model no room, and what the Sampler throws. `stopped`
-/// is asked before every token; if it says yes the texts end as they are.
-std::vector<Completion> generate(model::Module& decoder, model::CallContext context, at::Device device,
-                                 const data::Tokenizer& tokenizer,
+/// Throws a usage error if a prompt leaves the model no room, and what the Sampler throws.
+/// `stopped` is asked before every token; if it says yes the texts end as they are.
+std::vector<Completion> generate(model::Module& decoder, model::CallContext context,
+                                 at::Device device, const data::Tokenizer& tokenizer,
                                  const std::vector<std::vector<int64_t>>& prompts,
                                  const GenerationOptions& options, const OnText& on_text = {},
                                  const std::function<bool()>& stopped = {});

@@ -17,14 +17,16 @@ bool KvCache::fits(Module& root) {
   bool fits = true;
   visit_modules(root, [&fits](Module& module) {
     const std::string& kind = module.kind();
-    const bool mixes_tokens = kind == "decoder" || kind == "block" || kind == "attention" || kind == "qk_norm_attention";
+    const bool mixes_tokens =
+        kind == "decoder" || kind == "block" || kind == "attention" || kind == "qk_norm_attention";
     if (mixes_tokens && (module.replaced() || module.wrapped())) fits = false;
   });
   return fits;
 }
 
 void KvCache::choose(int64_t first, int64_t count) {
-  if (first < 0 || count < 1 || first + count > rows()) throw internal_error("these rows are not in the cache", "KvCache");
+  if (first < 0 || count < 1 || first + count > rows())
+    throw internal_error("these rows are not in the cache", "KvCache");
   first_ = first;
   count_ = count;
 }
@@ -33,7 +35,8 @@ void KvCache::keep_rows(const std::vector<int64_t>& kept) {
   std::vector<int64_t> lengths;
   for (const int64_t row : kept) lengths.push_back(lengths_.at(static_cast<size_t>(row)));
   for (Layer& layer : layers_) {
-    const at::Tensor index = at::tensor(kept, at::TensorOptions().dtype(at::kLong)).to(layer.k.device());
+    const at::Tensor index =
+        at::tensor(kept, at::TensorOptions().dtype(at::kLong)).to(layer.k.device());
     layer.k = layer.k.index_select(0, index);
     layer.v = layer.v.index_select(0, index);
   }
@@ -49,11 +52,14 @@ bool KvCache::same_lengths() const {
 
 void KvCache::begin(int64_t tokens) {
   coming_ = tokens;
-  longest_ = *std::max_element(lengths_.begin() + first_, lengths_.begin() + first_ + count_) + tokens;
-  if (longest_ > capacity_) throw internal_error("more tokens than the cache was made for", "KvCache");
+  longest_ =
+      *std::max_element(lengths_.begin() + first_, lengths_.begin() + first_ + count_) + tokens;
+  if (longest_ > capacity_)
+    throw internal_error("more tokens than the cache was made for", "KvCache");
   mask_ = at::Tensor();
   if (!same_lengths()) {
-    if (tokens != 1) throw internal_error("rows of different lengths take one token at a time", "KvCache");
+    if (tokens != 1)
+      throw internal_error("rows of different lengths take one token at a time", "KvCache");
     const std::vector<int64_t> held(lengths_.begin() + first_, lengths_.begin() + first_ + count_);
     const at::Tensor own = at::tensor(held, at::kLong).view({count_, 1, 1, 1});
     mask_ = at::arange(longest_, at::kLong).le(own);
@@ -69,7 +75,8 @@ at::Tensor KvCache::rotations(const at::Tensor& table) const {
   return table.index_select(0, at::tensor(held, at::kLong).to(table.device())).unsqueeze(1);
 }
 
-std::pair<at::Tensor, at::Tensor> KvCache::append(int64_t layer, const at::Tensor& k, const at::Tensor& v) {
+std::pair<at::Tensor, at::Tensor> KvCache::append(int64_t layer, const at::Tensor& k,
+                                                  const at::Tensor& v) {
   if (static_cast<size_t>(layer) >= layers_.size()) layers_.resize(static_cast<size_t>(layer) + 1);
   Layer& held = layers_[static_cast<size_t>(layer)];
   if (!held.k.defined()) {
@@ -84,7 +91,9 @@ std::pair<at::Tensor, at::Tensor> KvCache::append(int64_t layer, const at::Tenso
     held.k.narrow(0, first, rows).narrow(2, at, coming_).copy_(k.narrow(0, row, rows));
     held.v.narrow(0, first, rows).narrow(2, at, coming_).copy_(v.narrow(0, row, rows));
   }
-  const auto all = [&](const at::Tensor& tensor) { return tensor.narrow(0, first_, count_).narrow(2, 0, longest_); };
+  const auto all = [&](const at::Tensor& tensor) {
+    return tensor.narrow(0, first_, count_).narrow(2, 0, longest_);
+  };
   return {all(held.k), all(held.v)};
 }
 

@@ -16,8 +16,10 @@ namespace {
 std::string first_names(const std::vector<std::string>& names) {
   constexpr size_t kShown = 3;
   std::string text;
-  for (size_t i = 0; i < names.size() && i < kShown; ++i) text += (i ? ", '" : "'") + names[i] + "'";
-  return text + (names.size() > kShown ? " and " + std::to_string(names.size() - kShown) + " more" : "");
+  for (size_t i = 0; i < names.size() && i < kShown; ++i)
+    text += (i ? ", '" : "'") + names[i] + "'";
+  return text +
+         (names.size() > kShown ? " and " + std::to_string(names.size() - kShown) + " more" : "");
 }
 
 void load_adapter(model::Module& root, const std::string& adapter) {
@@ -25,7 +27,8 @@ void load_adapter(model::Module& root, const std::string& adapter) {
   const checkpoint::LoadReport added = checkpoint::load_added(root, adapter);
   log_info("loaded what converters added from " + adapter);
   if (!added.unused_added.empty())
-    log_warning("the adapter has " + first_names(added.unused_added) + ", which no applied converter uses");
+    log_warning("the adapter has " + first_names(added.unused_added) +
+                ", which no applied converter uses");
 }
 
 }  // namespace
@@ -52,12 +55,14 @@ InitialWeights load_initial_weights(model::Module& root, const model::TrainSpec&
         checkpoint::load_weights(root, path, spec.hf_naming ? &names : nullptr);
     log_info("loaded weights from " + path + (report.hugging_face ? " (Hugging Face names)" : ""));
     if (adapter.empty() && !report.missing_added.empty())
-      log_info("the checkpoint has no " + first_names(report.missing_added) + ": initial values are kept");
+      log_info("the checkpoint has no " + first_names(report.missing_added) +
+               ": initial values are kept");
     for (const std::string& name : report.unused_added)
       log_warning("the checkpoint has '" + name + "', which no applied converter uses" +
                   (manifest ? "; it is of the converter " + manifest->owner_of(name) : ""));
     // An adapter holds all that converters added.
-    if (adapter.empty()) weights.missing = {report.missing_added.begin(), report.missing_added.end()};
+    if (adapter.empty())
+      weights.missing = {report.missing_added.begin(), report.missing_added.end()};
   }
   if (!adapter.empty()) load_adapter(root, adapter);
   return weights;

@@ -15,19 +15,21 @@ TextSamples::TextSamples(const config::Config& config, int64_t vocab_size, int64
       prompts_(config.samples.prompts),
       tokenizer_(data::open_tokenizer(training_data(config, vocab_size, data_dir).tokenizer)) {
   if (tokenizer_->vocab_size() > vocab_size)
-    throw usage_error("the tokenizer has " + with_commas(tokenizer_->vocab_size()) + " ids, the model knows " +
-                          with_commas(vocab_size),
-                      "samples", "set model.tokenizer_path to the tokenizer that the data was made with");
+    throw usage_error("the tokenizer has " + with_commas(tokenizer_->vocab_size()) +
+                          " ids, the model knows " + with_commas(vocab_size),
+                      "samples",
+                      "set model.tokenizer_path to the tokenizer that the data was made with");
   if (prompts_.empty()) prompts_.emplace_back();
   for (const std::string& prompt : prompts_) {
     std::vector<int64_t>& ids = ids_.emplace_back();
     if (tokenizer_->bos()) ids.push_back(*tokenizer_->bos());
     tokenizer_->encode(prompt, ids);
     if (ids.empty())
-      throw usage_error("the tokenizer has no BOS to begin a text with", "samples.prompts", "give prompts of some text");
+      throw usage_error("the tokenizer has no BOS to begin a text with", "samples.prompts",
+                        "give prompts of some text");
     if (static_cast<int64_t>(ids.size()) > longest)
-      throw usage_error("a prompt has " + with_commas(static_cast<int64_t>(ids.size())) + " tokens, the sequences of this run " +
-                            with_commas(longest),
+      throw usage_error("a prompt has " + with_commas(static_cast<int64_t>(ids.size())) +
+                            " tokens, the sequences of this run " + with_commas(longest),
                         "samples.prompts", "shorten it, or raise training.seq_len");
   }
   options_.max_new_tokens = config.samples.max_new_tokens;
@@ -37,14 +39,15 @@ TextSamples::TextSamples(const config::Config& config, int64_t vocab_size, int64
   options_.sampling.seed = static_cast<uint64_t>(config.training.seed);
 }
 
-WrittenSamples TextSamples::write(model::Module& root, const model::CallContext& context, at::Device device,
-                                  const std::function<bool()>& stopped) const {
+WrittenSamples TextSamples::write(model::Module& root, const model::CallContext& context,
+                                  at::Device device, const std::function<bool()>& stopped) const {
   const auto begin = std::chrono::steady_clock::now();
   const std::vector<generate::Completion> completions =
       generate::generate(root, context, device, *tokenizer_, ids_, options_, {}, stopped);
   WrittenSamples samples;
   samples.step = context.step;
-  for (size_t i = 0; i < completions.size(); ++i) samples.texts.push_back({prompts_[i], completions[i].text});
+  for (size_t i = 0; i < completions.size(); ++i)
+    samples.texts.push_back({prompts_[i], completions[i].text});
   samples.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return samples;
 }

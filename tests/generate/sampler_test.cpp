@@ -22,10 +22,12 @@ at::Tensor logits_of(const std::vector<double>& probabilities) {
   return at::tensor(probabilities, at::kDouble).log();
 }
 
-std::map<int64_t, double> shares(const SamplingOptions& options, const at::Tensor& logits, int64_t draws = 20000) {
+std::map<int64_t, double> shares(const SamplingOptions& options, const at::Tensor& logits,
+                                 int64_t draws = 20000) {
   Sampler sampler(options, 0);
   std::map<int64_t, double> count;
-  for (int64_t i = 0; i < draws; ++i) count[sampler.pick(logits, logits.numel())] += 1.0 / static_cast<double>(draws);
+  for (int64_t i = 0; i < draws; ++i)
+    count[sampler.pick(logits, logits.numel())] += 1.0 / static_cast<double>(draws);
   return count;
 }
 
@@ -95,14 +97,21 @@ TEST(Sampler, IdsThatTheTokenizerLacksAndForbiddenOnesAreNeverChosen) {
 
 TEST(Sampler, BrokenNumbersAreNamed) {
   Sampler sampler({}, 0);
-  expect_error(ExitStatus::kDiverged, {"token 1", "finite"}, [&] { sampler.pick(at::tensor({0.0, std::nan(""), 1.0}, at::kDouble), 3); });
-  expect_error(ExitStatus::kDiverged, {"token 2"}, [&] { sampler.pick(at::tensor({0.0, 1.0, kInfinity}, at::kDouble), 3); });
-  expect_error(ExitStatus::kDiverged, {"no token"}, [&] { sampler.pick(at::tensor({-kInfinity, -kInfinity}, at::kDouble), 2); });
+  expect_error(ExitStatus::kDiverged, {"token 1", "finite"}, [&] {
+    sampler.pick(at::tensor({0.0, std::nan(""), 1.0}, at::kDouble), 3);
+  });
+  expect_error(ExitStatus::kDiverged, {"token 2"}, [&] {
+    sampler.pick(at::tensor({0.0, 1.0, kInfinity}, at::kDouble), 3);
+  });
+  expect_error(ExitStatus::kDiverged, {"no token"}, [&] {
+    sampler.pick(at::tensor({-kInfinity, -kInfinity}, at::kDouble), 2);
+  });
 }
 
 TEST(Sampler, OptionsOutOfRangeAreNamed) {
   expect_error(ExitStatus::kUsage, {"temperature"}, [] { Sampler({.temperature = -0.1}, 0); });
-  expect_error(ExitStatus::kUsage, {"temperature"}, [] { Sampler({.temperature = std::nan("")}, 0); });
+  expect_error(ExitStatus::kUsage, {"temperature"},
+               [] { Sampler({.temperature = std::nan("")}, 0); });
   expect_error(ExitStatus::kUsage, {"top_k"}, [] { Sampler({.top_k = -1}, 0); });
   expect_error(ExitStatus::kUsage, {"top_p"}, [] { Sampler({.top_p = 0}, 0); });
   expect_error(ExitStatus::kUsage, {"top_p"}, [] { Sampler({.top_p = 1.01}, 0); });

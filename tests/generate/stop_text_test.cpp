@@ -6,7 +6,8 @@ namespace titan::generate {
 namespace {
 
 /// What is shown after each piece, put together with '|'.
-std::string shown(std::vector<std::string> stops, const std::vector<std::string>& pieces, bool* stopped = nullptr) {
+std::string shown(std::vector<std::string> stops, const std::vector<std::string>& pieces,
+                  bool* stopped = nullptr) {
   StopText text(std::move(stops));
   std::string all;
   for (const std::string& piece : pieces) all += text.push(piece) + "|";

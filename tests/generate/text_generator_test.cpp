@@ -34,8 +34,9 @@ std::vector<int64_t> ids_of(const std::string& text) {
   return ids;
 }
 
-std::vector<Completion> write(model::Module& model, const std::vector<std::string>& prompts, const GenerationOptions& options,
-                              const OnText& on_text = {}, const std::function<bool()>& stopped = {}) {
+std::vector<Completion> write(model::Module& model, const std::vector<std::string>& prompts,
+                              const GenerationOptions& options, const OnText& on_text = {},
+                              const std::function<bool()>& stopped = {}) {
   std::vector<std::vector<int64_t>> ids;
   for (const std::string& prompt : prompts) ids.push_back(ids_of(prompt));
   return generate(model, {}, at::kCPU, kBytes, ids, options, on_text, stopped);
@@ -88,10 +89,11 @@ TEST(TextGenerator, SeedDecides) {
 TEST(TextGenerator, PiecesArriveWholeAndMakeTheText) {
   const auto model = small_model();
   std::map<int64_t, std::string> told;
-  const auto texts = write(*model, {"ab", "c"}, options_of(30), [&](int64_t index, const std::string& piece) {
-    EXPECT_FALSE(piece.empty());
-    told[index] += piece;
-  });
+  const auto texts =
+      write(*model, {"ab", "c"}, options_of(30), [&](int64_t index, const std::string& piece) {
+        EXPECT_FALSE(piece.empty());
+        told[index] += piece;
+      });
   for (int64_t i = 0; i < 2; ++i) {
     EXPECT_EQ(told[i], texts[i].text);
     EXPECT_EQ(texts[i].ids.size(), 30u);
@@ -143,8 +145,11 @@ TEST(TextGenerator, EndsWhereTheModelEnds) {
     EXPECT_EQ(text[0].finish, Finish::kContext);
     EXPECT_EQ(text[0].ids.size(), 13u);  // the last one is written, not read
   }
-  expect_error(ExitStatus::kUsage, {"prompt 2", "17", "16"}, [&] { write(*model, {"a", std::string(16, 'b')}, options); });
-  expect_error(ExitStatus::kUsage, {"prompt 1", "no tokens"}, [&] { generate(*model, {}, at::kCPU, kBytes, {{}}, options); });
+  expect_error(ExitStatus::kUsage, {"prompt 2", "17", "16"}, [&] {
+    write(*model, {"a", std::string(16, 'b')}, options);
+  });
+  expect_error(ExitStatus::kUsage, {"prompt 1", "no tokens"},
+               [&] { generate(*model, {}, at::kCPU, kBytes, {{}}, options); });
 }
 
 TEST(TextGenerator, LeavesRandomGeneratorsAndGradientsAlone) {
@@ -154,7 +159,8 @@ TEST(TextGenerator, LeavesRandomGeneratorsAndGradientsAlone) {
   at::manual_seed(5);
   write(*model, {"a"}, options_of(3));
   EXPECT_TRUE(at::equal(at::rand({4}), expected));
-  for (const auto& named : model::named_parameters(*model)) EXPECT_FALSE(named.parameter->tensor.grad().defined());
+  for (const auto& named : model::named_parameters(*model))
+    EXPECT_FALSE(named.parameter->tensor.grad().defined());
 }
 
 TEST(TextGenerator, StopsWhenAsked) {

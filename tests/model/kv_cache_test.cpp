@@ -38,10 +38,13 @@ at::Tensor whole(Transformer& model, const at::Tensor& ids) {
   return model(CallContext{}, {ids}).narrow(1, ids.size(1) - 1, 1);
 }
 
-double largest_difference(const at::Tensor& a, const at::Tensor& b) { return (a - b).abs().max().item<double>(); }
+double largest_difference(const at::Tensor& a, const at::Tensor& b) {
+  return (a - b).abs().max().item<double>();
+}
 
 class Cached : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(Families, Cached, testing::Bool(), [](const auto& info) { return info.param ? "Qwen3" : "Llama3"; });
+INSTANTIATE_TEST_SUITE_P(Families, Cached, testing::Bool(),
+                         [](const auto& info) { return info.param ? "Qwen3" : "Llama3"; });
 
 TEST_P(Cached, PromptAtOnceThenTokenByToken) {
   const at::NoGradGuard no_grad;
@@ -97,20 +100,25 @@ TEST_P(Cached, RowsOfDifferentLengthsAsEachAlone) {
   cache.choose(0, 3);
   for (int64_t i = 0; i < 3; ++i) {
     std::vector<at::Tensor> next;
-    for (int64_t row = 0; row < 3; ++row) next.push_back(ids.narrow(0, row, 1).narrow(1, lengths[row] + i, 1));
+    for (int64_t row = 0; row < 3; ++row)
+      next.push_back(ids.narrow(0, row, 1).narrow(1, lengths[row] + i, 1));
     const at::Tensor logits = (*model)(context, {at::cat(next)});
     for (int64_t row = 0; row < 3; ++row)
-      EXPECT_LT(largest_difference(logits[row], whole(*model, ids.narrow(0, row, 1).narrow(1, 0, lengths[row] + i + 1))[0]),
+      EXPECT_LT(largest_difference(logits[row], whole(*model, ids.narrow(0, row, 1).narrow(
+                                                                  1, 0, lengths[row] + i + 1))[0]),
                 kRounding)
           << row << " " << i;
   }
   cache.keep_rows({2, 1});
   EXPECT_EQ(cache.length(0), 9);
   EXPECT_EQ(cache.length(1), 14);
-  const at::Tensor next = at::cat({ids.narrow(0, 2, 1).narrow(1, 9, 1), ids.narrow(0, 1, 1).narrow(1, 14, 1)});
+  const at::Tensor next =
+      at::cat({ids.narrow(0, 2, 1).narrow(1, 9, 1), ids.narrow(0, 1, 1).narrow(1, 14, 1)});
   const at::Tensor logits = (*model)(context, {next});
-  EXPECT_LT(largest_difference(logits[0], whole(*model, ids.narrow(0, 2, 1).narrow(1, 0, 10))[0]), kRounding);
-  EXPECT_LT(largest_difference(logits[1], whole(*model, ids.narrow(0, 1, 1).narrow(1, 0, 15))[0]), kRounding);
+  EXPECT_LT(largest_difference(logits[0], whole(*model, ids.narrow(0, 2, 1).narrow(1, 0, 10))[0]),
+            kRounding);
+  EXPECT_LT(largest_difference(logits[1], whole(*model, ids.narrow(0, 1, 1).narrow(1, 0, 15))[0]),
+            kRounding);
 }
 
 TEST(KvCacheTest, WhatDoesNotFitIsRefused) {
