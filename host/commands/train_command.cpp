@@ -206,11 +206,16 @@ int train(const ConfigArguments& arguments, const std::vector<std::string>& comm
   }
   StepReports reports(trainer, config, peak.flops, std::move(sinks));
   std::optional<observe::StepProfiler> profiler;
-  if (config.profiling.enable_profiling)
-    profiler.emplace(
-        profile_schedule(config.profiling),
-        std::filesystem::path(config.job.dump_folder) / config.profiling.save_traces_folder,
-        trainer.device().device.is_cuda());
+  if (config.profiling.enable_profiling) {
+    const config::Profiling& profiling = config.profiling;
+    const auto folder =
+        std::filesystem::path(config.job.dump_folder) / profiling.save_traces_folder;
+    profiler.emplace(profile_schedule(profiling), folder, trainer.device().device.is_cuda());
+    log_info("profiling: of every " + std::to_string(profiling.profile_freq) + " steps the last " +
+             std::to_string(profiling.profiler_active) + " are recorded, after " +
+             std::to_string(profiling.profiler_warmup) + " of warm-up; traces in " +
+             folder.string());
+  }
   keeper.begin(config.job.dump_folder,
                describe_run(trainer, config, applied.requests, applied.plugins, peak.text),
                trainer.steps_done());
