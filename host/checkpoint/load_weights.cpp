@@ -110,17 +110,15 @@ class Loading {
       by_name_[targets_[i].name] = i;
       for (const std::string& alias : targets_[i].aliases) by_name_.emplace(alias, i);
     }
-    for (const Target& target : targets_)
-      if (target.tensor.is_meta())
-        throw internal_error("load_weights was called before the model was materialized",
-                             target.name);
     detect_names();
   }
 
   LoadReport run() {
     match();
     check();
-    copy();
+    report_.copied = std::none_of(targets_.begin(), targets_.end(),
+                                  [](const Target& target) { return target.tensor.is_meta(); });
+    if (report_.copied) copy();
     return std::move(report_);
   }
 

@@ -31,6 +31,7 @@ struct HfNameMap {
 
 struct LoadReport {
   bool hugging_face = false;  ///< the file used Hugging Face names
+  bool copied = false;        ///< false: the model has no memory, so nothing but the check was done
   /// State that converters added to the model and the files lack; it keeps its initial values.
   std::vector<std::string> missing_added;
   /// State of converters ("<instance>/...") in the files that this model has no use for.
@@ -48,8 +49,8 @@ enum class TypeRule { kConvertFloats, kExact };
 std::map<std::string, at::Tensor> model_tensors(model::Module& root);
 
 /// Copies every parameter and persistent buffer of `root` from a file or folder (see WeightFiles),
-/// converting between floating-point types unless `types` forbids it. The model must be
-/// materialized. Which names the files use is found out from the files; `hf` may be null.
+/// converting between floating-point types unless `types` forbids it. For a model on the meta device
+/// that ends before the first value: the files are checked. Which names the files use is found out from the files; `hf` may be null.
 ///
 /// Names, shapes and types are all checked before the first value changes. Throws one data error
 /// that lists everything that does not fit. Only state that a converter added may be missing.

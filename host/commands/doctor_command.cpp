@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "base/error.h"
 #include "base/printable.h"
 #include "base/text_list.h"
 #include "commands/doctor_checks.h"
@@ -11,6 +12,7 @@
 #include "config/load.h"
 #include "converters/plugin_converter.h"
 #include "plugins/probe.h"
+#include "train/device.h"
 
 namespace titan::commands {
 namespace {
@@ -47,7 +49,12 @@ bool doctor(const ConfigArguments& arguments, bool json) {
   const PluginFacts plugins = plugin_facts(config);
   DoctorFacts facts = gather_doctor_facts(config.values.job.dump_folder);
   facts.plugins = plugins;
-  const std::vector<Problem> problems = problems_of(facts);
+  std::vector<Problem> problems = problems_of(facts);
+  try {
+    train::resolve_device(config.values.training.device);
+  } catch (const Error& error) {
+    problems.push_back({"training.device is " + config.values.training.device + ": " + error.what(), error.hint()});
+  }
   std::cout << (json ? doctor_json(facts, problems) + "\n" : doctor_text(facts, problems));
   return problems.empty();
 }

@@ -5,13 +5,13 @@
 
 #include <cerrno>
 #include <iostream>
+#include <optional>
 #include <system_error>
 
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/os_error.h"
 #include "base/table.h"
-#include "checkpoint/manifest.h"
 #include "checkpoint/step_folder.h"
 #include "checkpoint/weight_files.h"
 #include "commands/estimate_command.h"
@@ -49,23 +49,19 @@ std::filesystem::path checkpoint_folder(const config::Config& config) {
   return std::filesystem::path(config.job.dump_folder) / config.checkpoint.folder;
 }
 
-/// Opens the files and compares what there is to compare; no value is read into a model.
-std::string checked_weights(const std::string& path) {
-  checkpoint::verify_weights(path);
+std::string weights_text(const std::string& path) {
   const checkpoint::WeightFiles files(path);
   return path + " (" + with_commas(static_cast<int64_t>(files.names().size())) + " tensors)";
 }
 
-std::string start_text(const config::Config& config) {
+std::string start_text(const config::Config& config, const std::optional<checkpoint::StepFolder>& resume) {
   const config::Checkpoint& checkpoint = config.checkpoint;
-  if (checkpoint.enable)
-    if (const auto step = checkpoint::choose_step(checkpoint_folder(config), checkpoint.load_step))
-      return "resumes from " + step->path.string();
+  if (resume) return "resumes from " + resume->path.string();
   std::string text = "fresh weights, seed " + std::to_string(config.training.seed);
   if (!checkpoint.initial_load_path.empty())
-    text = "weights from " + checked_weights(checkpoint.initial_load_path);
+    text = "weights from " + weights_text(checkpoint.initial_load_path);
   if (!checkpoint.adapter_load_path.empty())
-    text += ", and what converters added from " + checked_weights(checkpoint.adapter_load_path);
+    text += ", and what converters added from " + weights_text(checkpoint.adapter_load_path);
   return text;
 }
 
@@ -102,10 +98,13 @@ void dry_run(const ConfigArguments& arguments, const config::Config& config,
     require_writable(dump / config.metrics.save_tb_folder, "metrics.save_tb_folder");
   if (config.profiling.enable_profiling)
     require_writable(dump / config.profiling.save_traces_folder, "profiling.save_traces_folder");
-  const std::string start = start_text(config);
+  const auto resume = config.checkpoint.enable
+                          ? checkpoint::choose_step(checkpoint_folder(config), config.checkpoint.load_step)
+                          : std::nullopt;
+  const std::string start = start_text(config, resume);
   train::TrainerOptions options{
       config,   applied.requests, train::resolve_device(config.training.device),
-      data_dir, applied.plugins,  {}};
+      data_dir, applied.plugins,  resume};
   options.dry_run = true;
   train::Trainer trainer(std::move(options), specs, applied.registry);
   const converters::DeviceFacts& device = trainer.device().facts;

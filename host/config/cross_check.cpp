@@ -222,6 +222,12 @@ void check_effects(const LoadedConfig& config) {
                 "enable_profiling",
                 {"save_traces_folder", "profile_freq", "profiler_active", "profiler_warmup"},
                 "no steps are profiled"});
+  if (const Profiling& profiling = values.profiling;
+      profiling.enable_profiling && profiling.profile_freq > values.training.steps)
+    throw usage_error("no step would be traced: profiling.profile_freq is " + std::to_string(profiling.profile_freq) +
+                          ", training.steps " + std::to_string(values.training.steps),
+                      place_of(config, {"profiling.profile_freq", "profiling.enable_profiling", "training.steps"}),
+                      "lower profiling.profile_freq, or raise training.steps");
   if (values.training.on_nonfinite != "skip")
     refuse_without_effect(
         config, *find_field("training", "max_skipped_steps"),

@@ -25,7 +25,7 @@ std::string first_names(const std::vector<std::string>& names) {
 void load_adapter(model::Module& root, const std::string& adapter) {
   checkpoint::verify_weights(adapter);
   const checkpoint::LoadReport added = checkpoint::load_added(root, adapter);
-  log_info("loaded what converters added from " + adapter);
+  log_info((added.copied ? "loaded what converters added from " : "what converters added fits: ") + adapter);
   if (!added.unused_added.empty())
     log_warning("the adapter has " + first_names(added.unused_added) +
                 ", which no applied converter uses");
@@ -53,7 +53,7 @@ InitialWeights load_initial_weights(model::Module& root, const model::TrainSpec&
     }
     const checkpoint::LoadReport report =
         checkpoint::load_weights(root, path, spec.hf_naming ? &names : nullptr);
-    log_info("loaded weights from " + path + (report.hugging_face ? " (Hugging Face names)" : ""));
+    log_info((report.copied ? "loaded weights from " : "the weights fit: ") + path + (report.hugging_face ? " (Hugging Face names)" : ""));
     if (adapter.empty() && !report.missing_added.empty())
       log_info("the checkpoint has no " + first_names(report.missing_added) +
                ": initial values are kept");

@@ -62,6 +62,14 @@ at::Tensor to_export_type(const std::string& name, const at::Tensor& tensor, at:
   return tensor;
 }
 
+bool wants(const std::vector<std::string>& exclude, const char* part) {
+  return std::find(exclude.begin(), exclude.end(), part) == exclude.end();
+}
+
+checkpoint::TypeRule type_rule(const checkpoint::Manifest& manifest) {
+  return manifest.model_only ? checkpoint::TypeRule::kConvertFloats : checkpoint::TypeRule::kExact;
+}
+
 }  // namespace
 
 checkpoint::Snapshot take_snapshot(const RunParts& parts, const RunRecord& record, int64_t seed,
@@ -88,21 +96,18 @@ checkpoint::Snapshot take_snapshot(const RunParts& parts, const RunRecord& recor
   return snapshot;
 }
 
-ResumeReport resume_run(const checkpoint::StepFolder& from, const RunRecord& record,
-                        const std::vector<std::string>& exclude, const RunParts& parts) {
-  const auto wanted = [&](const char* part) {
-    return std::find(exclude.begin(), exclude.end(), part) == exclude.end();
-  };
+void check_resume(const checkpoint::StepFolder& from, const RunRecord& record,
+                  const std::vector<std::string>& exclude, model::Module& model, data::Loader& loader) {
   const checkpoint::Manifest manifest = checkpoint::read_manifest(from.path);
   const std::filesystem::path model_file = from.path / checkpoint::kModelFile;
   const std::filesystem::path optimizer_file = from.path / checkpoint::kOptimizerFile;
-  if (manifest.model_only && (wanted("optimizer") || wanted("model")) && holds_adapter_alone(model_file))
+  if (manifest.model_only && (wants(exclude, "optimizer") || wants(exclude, "model")) && holds_adapter_alone(model_file))
     throw data_error("step-" + std::to_string(from.step) +
                          " holds only what converters added to the model (checkpoint.adapter_only)",
                      from.path.string(),
                      "begin a new run from it: another job.dump_folder, checkpoint.initial_load_path=<its base> and "
                      "checkpoint.adapter_load_path=" + from.path.string());
-  if (manifest.model_only && wanted("optimizer"))
+  if (manifest.model_only && wants(exclude, "optimizer"))
     throw data_error(
         "step-" + std::to_string(from.step) +
             " holds the weights alone (checkpoint.last_save_model_only)",
@@ -112,18 +117,33 @@ ResumeReport resume_run(const checkpoint::StepFolder& from, const RunRecord& rec
         "(another job.dump_folder and checkpoint.initial_load_path)");
   warn_of_differences(manifest, record);
   // Everything that can be checked is, before anything changes.
-  if (wanted("model"))
+  if (wants(exclude, "model"))
     checkpoint::verify_file(model_file, manifest.files.at(checkpoint::kModelFile));
-  if (wanted("optimizer"))
+  if (wants(exclude, "optimizer"))
     checkpoint::verify_file(optimizer_file, manifest.files.at(checkpoint::kOptimizerFile));
-  if (wanted("dataloader")) parts.loader.restore(manifest.loader);
+  if (wants(exclude, "dataloader")) loader.restore(manifest.loader);
+  if (wants(exclude, "model")) refuse_dropped_state(manifest, model, model_file);
+}
+
+void rehearse_resume(const checkpoint::StepFolder& from, const RunRecord& record,
+                     const std::vector<std::string>& exclude, model::Module& model, data::Loader& loader) {
+  check_resume(from, record, exclude, model, loader);
+  if (!wants(exclude, "model")) return;
+  checkpoint::load_weights(model, from.path / checkpoint::kModelFile, nullptr, type_rule(checkpoint::read_manifest(from.path)));
+}
+
+ResumeReport resume_run(const checkpoint::StepFolder& from, const RunRecord& record,
+                        const std::vector<std::string>& exclude, const RunParts& parts) {
+  const auto wanted = [&](const char* part) { return wants(exclude, part); };
+  check_resume(from, record, exclude, parts.model, parts.loader);
+  const checkpoint::Manifest manifest = checkpoint::read_manifest(from.path);
+  const std::filesystem::path model_file = from.path / checkpoint::kModelFile;
+  const std::filesystem::path optimizer_file = from.path / checkpoint::kOptimizerFile;
 
   ResumeReport report;
   if (wanted("model")) {
-    refuse_dropped_state(manifest, parts.model, model_file);
-    const checkpoint::LoadReport loaded = checkpoint::load_weights(
-        parts.model, model_file, nullptr,
-        manifest.model_only ? checkpoint::TypeRule::kConvertFloats : checkpoint::TypeRule::kExact);
+    const checkpoint::LoadReport loaded =
+        checkpoint::load_weights(parts.model, model_file, nullptr, type_rule(manifest));
     report.model_loaded = report.from_checkpoint = true;
     for (const auto& applied : record.converters)
       report.new_converter = report.new_converter ||

@@ -37,6 +37,17 @@ struct ResumeReport {
   std::set<std::string> missing;  ///< state of converters that the checkpoint did not hold
 };
 
+/// What resume_run() checks before it changes anything: files against their checksums, the place in
+/// the data (`loader` is moved there), and state of converters that would be dropped. Logs what makes
+/// the resume inexact; throws a data error.
+void check_resume(const checkpoint::StepFolder& from, const RunRecord& record,
+                  const std::vector<std::string>& exclude, model::Module& model, data::Loader& loader);
+
+/// check_resume() for a model on the meta device, and whether the weights have its names, shapes and
+/// types: all that can be known of a resume without taking it.
+void rehearse_resume(const checkpoint::StepFolder& from, const RunRecord& record,
+                     const std::vector<std::string>& exclude, model::Module& model, data::Loader& loader);
+
 /// Brings `parts` to where the checkpoint was taken, but for those named in `exclude`. Files are
 /// checked against their checksums first. Logs what makes the resume inexact. Throws a data error
 /// if anything is damaged or does not fit, also if state of a converter would be dropped.

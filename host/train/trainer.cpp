@@ -4,6 +4,7 @@
 #include <ATen/record_function.h>
 
 #include <chrono>
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -105,7 +106,12 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
   if (config.checkpoint.adapter_only) require_added(*model_);
   summary_ = {"precision: " + describe_precision(config.training),
               "activation checkpointing: " + apply_activation_checkpoint(*model_, config.activation_checkpoint)};
-  if (options_.dry_run) return;
+  record_ = make_run_record(config, options_.converters, options_.plugins,
+                            options_.device.device.is_cuda());
+  if (options_.dry_run) {
+    rehearse_start(spec);
+    return;
+  }
   model::materialize(*model_, options_.device.device, static_cast<uint64_t>(config.training.seed));
   seed_generators(options_.device.device, config.training.seed);
   optimizer_ = std::make_unique<optim::Optimizer>(optim::trainable_tensors(*model_), adam_options(config.optimizer));
@@ -116,8 +122,6 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
   if (const auto total = config.lr_scheduler.total_steps; total && *total < config.training.steps)
     log_warning("lr_scheduler.total_steps (" + std::to_string(*total) + ") is less than training.steps (" +
                 std::to_string(config.training.steps) + "): after it the learning rate stays at its last value");
-  record_ = make_run_record(config, options_.converters, options_.plugins,
-                            options_.device.device.is_cuda());
   nonfinite_ = std::make_unique<NonfiniteGuard>(config.training, converters_->instance_names());
   ResumeReport loaded;
   if (options_.resume) loaded = resume_run(*options_.resume, record_, config.checkpoint.exclude_from_loading, parts());
@@ -137,6 +141,13 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
   if (options_.resume && loaded.from_checkpoint && converters_->has_hooks() && !loaded.new_converter)
     put_back_model(*options_.resume, parts());
   accumulation_steps_ = accumulation_steps(config.training);
+}
+
+void Trainer::rehearse_start(const model::TrainSpec& spec) {
+  const std::vector<std::string>& exclude = options_.config.checkpoint.exclude_from_loading;
+  if (options_.resume) rehearse_resume(*options_.resume, record_, exclude, *model_, *loader_);
+  const bool without_model = std::find(exclude.begin(), exclude.end(), "model") != exclude.end();
+  if (!options_.resume || without_model) load_initial_weights(*model_, spec, args_, options_.config);
 }
 
 std::optional<ValidationResult> Trainer::validate_if_due(const std::function<bool()>& stopped) {

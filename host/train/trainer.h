@@ -41,7 +41,9 @@ struct TrainerOptions {
   /// The plugin that each converter comes from, by the converter's name; for checkpoints.
   std::map<std::string, checkpoint::ConverterRecord> plugins = {};
   std::optional<checkpoint::StepFolder> resume = {};  ///< goes before checkpoint.initial_load_path
-  bool dry_run = false;  ///< stops before weights get memory: look at the model, do not step
+  /// Stops before weights get memory, but for that the checkpoint or the initial weights are checked:
+  /// look at the model, do not step.
+  bool dry_run = false;
 };
 
 /// Numbers of one optimizer step, as torchtitan defines them.
@@ -89,6 +91,7 @@ class Trainer {
   int64_t dataset_epoch() const { return loader_->epoch(); }
 
  private:
+  void rehearse_start(const model::TrainSpec& spec);
   model::CallContext context_of(int64_t micro_batch);
   at::Tensor loss_of(const model::CallContext& context, const data::Batch& batch, int64_t valid_labels);
   /// After a step that is not finite: throws a plugin error if a plugin made it so.

@@ -58,7 +58,8 @@ class DryRun(unittest.TestCase):
             ("--checkpoint.enable=true", "--checkpoint.load_step=7"): (4, "7"),
             (f"--job.dump_folder={self.folder.text}",): (3, "no folder"),
             ("--metrics.enable_tensorboard", f"--metrics.save_tb_folder={self.folder.text}"): (3, "metrics.save_tb_folder"),
-            ("--profiling.enable_profiling", f"--profiling.save_traces_folder={self.folder.text}"):
+            ("--profiling.enable_profiling",): (2, "no step would be traced"),
+            ("--profiling.enable_profiling", "--profiling.profile_freq=1", "--profiling.profiler_warmup=0", f"--profiling.save_traces_folder={self.folder.text}"):
                 (3, "profiling.save_traces_folder"),
             ("--model.flavor=405B", "--model.args.n_heads=128", "--model.args.dim=16384", "--model.args.n_layers=126"): (3, "the device has"),
         }
@@ -66,6 +67,25 @@ class DryRun(unittest.TestCase):
             with self.subTest(arguments=arguments):
                 error = self.dry(*arguments, status=status)
                 self.assertIn(text, error)
+
+    def test_a_start_that_would_fail(self):
+        titan_run.train(self.folder, "--checkpoint.enable=true")
+        step = self.folder.out / "checkpoint/step-3"
+        other = self.folder.path / "other.txt"
+        other.write_text("other words\n" * 300)
+        resumed = ["--checkpoint.enable=true", "--training.steps=6"]
+        for words, status, text in (([*resumed, "--model.args.n_layers=3"], 4, "missing in the file"),
+                                    ([*resumed, "--model.args.vocab_size=400"], 4, "of another shape"),
+                                    ([*resumed, f"--training.dataset_path={other}"], 4, "data"),
+                                    ([f"--checkpoint.initial_load_path={step}", "--model.args.dim=64"], 4, "of another shape")):
+            with self.subTest(words=words):
+                self.assertIn(text, self.dry(*words, status=status))
+                self.assertEqual(titan_run.run("train", self.folder.config, *words).returncode, status)
+        model = step / "model.safetensors"
+        data = bytearray(model.read_bytes())
+        data[-1] ^= 1
+        model.write_bytes(data)
+        self.assertIn("model.safetensors", self.dry(*resumed, status=4))
 
     def test_a_folder_that_cannot_be_written(self):
         closed = self.folder.path / "closed"

@@ -8,10 +8,9 @@ import unittest
 from pathlib import Path
 
 import titan_run
+from saved_steps import numbers
 
 PLUGINS = []
-# What a run is compared by: everything but time and memory.
-UNLIKE = ("tps", "tflops", "mfu", "memory_peak_bytes")
 LAYERS = 4
 MODES = {"full": ["--activation_checkpoint.mode=full"],
          "every second": ["--activation_checkpoint.mode=selective", "--activation_checkpoint.selective_ac_option=2"],
@@ -26,7 +25,7 @@ class Recompute(unittest.TestCase):
     def run_of(self, *overrides):
         lines = titan_run.train(self.folder, f"--model.args.n_layers={LAYERS}", "--training.global_batch_size=4",
                                 *overrides, plugins=PLUGINS)
-        return [{key: value for key, value in line.items() if key not in UNLIKE} for line in lines]
+        return numbers(lines)
 
     def same_in(self, modes, *overrides, unlike=lambda key: False):
         plain = self.run_of("--activation_checkpoint.mode=none", *overrides)
