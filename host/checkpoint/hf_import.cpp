@@ -1,11 +1,15 @@
 #include "checkpoint/hf_import.h"
 
+#include <fstream>
 #include <memory>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
+#include "base/log.h"
 #include "checkpoint/atomic_file.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/temporary_folder.h"
@@ -27,10 +31,24 @@ constexpr const char* kTokenizer[] = {"tokenizer.json",
                                       "chat_template.jinja",
                                       "chat_template.json"};
 
-/// Follows links: folders of a download cache hold nothing else. False if there is no such file.
+/// Links are followed, as folders of a download cache hold nothing else; so a file that is to be JSON
+/// must be: a link to something private must not end in a folder that is given away.
+void require_json(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file || !nlohmann::json::accept(file))
+    throw data_error("it is no JSON, so it does not belong to the model", path.string(),
+                     "remove it from the folder, or copy it from the model again");
+}
+
+/// False if there is no such file.
 bool copy_if_there(const fs::path& from, const fs::path& to) {
   std::error_code error;
-  if (!fs::is_regular_file(from, error)) return false;
+  if (!fs::is_regular_file(from, error)) {
+    if (fs::exists(fs::symlink_status(from, error)))
+      log_warning(from.string() + " is no file that can be copied (a broken link, a pipe, a folder): it is left out");
+    return false;
+  }
+  if (from.extension() == ".json") require_json(from);
   fs::copy_file(from, to, error);
   if (error) throw cannot_write_file(to, error.value());
   return true;

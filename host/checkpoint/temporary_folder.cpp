@@ -1,13 +1,16 @@
 #include "checkpoint/temporary_folder.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "checkpoint/atomic_file.h"
@@ -33,8 +36,20 @@ fs::path checked_target(const fs::path& given) {
 }
 
 fs::path hidden_beside(const fs::path& target) {
-  return target.parent_path() /
-         ("." + target.filename().string() + ".writing-" + std::to_string(getpid()));
+  const std::string prefix = "." + target.filename().string() + ".writing-";
+  // What a process that was killed has left there.
+  std::error_code error;
+  std::vector<fs::path> left;
+  for (fs::directory_iterator entry(target.parent_path(), error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    pid_t writer = 0;
+    if (!name.starts_with(prefix) ||
+        std::from_chars(name.data() + prefix.size(), name.data() + name.size(), writer).ptr != name.data() + name.size())
+      continue;
+    if (writer > 0 && ::kill(writer, 0) != 0 && errno == ESRCH) left.push_back(entry->path());
+  }
+  for (const fs::path& path : left) fs::remove_all(path, error);
+  return target.parent_path() / (prefix + std::to_string(getpid()));
 }
 
 }  // namespace

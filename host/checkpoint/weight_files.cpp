@@ -155,4 +155,11 @@ void WeightFiles::add_by_index(const fs::path& index) {
   }
 }
 
+bool holds_weights(const std::filesystem::path& folder) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    if (entry->path().extension() == ".safetensors") return true;
+  return false;
+}
+
 }  // namespace titan::checkpoint

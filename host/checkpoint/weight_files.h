@@ -13,6 +13,9 @@
 
 namespace titan::checkpoint {
 
+/// Whether there is a folder with a *.safetensors in it.
+bool holds_weights(const std::filesystem::path& folder);
+
 /// A folder is read by its model.safetensors.index.json if it has one, which must agree with the
 /// files; else model.safetensors is all that counts, so that a step of a run can be named as it is;
 /// without that every *.safetensors does. Throws data errors.

@@ -26,6 +26,7 @@
 #include "commands/report_command.h"
 #include "commands/train_command.h"
 #include "titan/version.h"
+#include "train/signals.h"
 
 namespace titan::commands {
 namespace {
@@ -42,11 +43,13 @@ Examples:
   titan report outputs
   titan doctor
   titan generate outputs/checkpoint/step-1000 --prompt "It is a truth" --temperature 0.7
+  titan data tokenize texts/*.jsonl --tokenizer tokenizer.json --eos --output tokens.bin
   titan plugins list
   titan plugins new my_plugin
   titan config explain training
-  titan data tokenize texts/*.jsonl --tokenizer tokenizer.json --eos --output tokens.bin
+)";
 
+constexpr const char* kStatuses = R"(
 Any key of the config can be set as --section.key=value; the command line wins over the file.
 
 Exit status: 0 done, 1 internal error (of doctor: problems), 2 usage, config, plugin refused or device unsupported,
@@ -92,8 +95,9 @@ ConfigArguments config_arguments(const std::vector<std::string>& rest, const std
 }
 
 int dispatch(int argc, char** argv) {
+  train::ignore_file_size_signal();
   CLI::App app{"titan trains Llama-class models; plugins change the model.", "titan"};
-  app.footer(kExamples);
+  app.footer(kStatuses);  // of every command; the examples are those of titan itself
   app.set_version_flag("--version", "titan " TITAN_SDK_VERSION " (plugin API level " +
                                         std::to_string(TITAN_API_LEVEL) + ", LibTorch " TITAN_TORCH_VERSION ")");
   app.require_subcommand(0, 1);
@@ -198,6 +202,7 @@ int dispatch(int argc, char** argv) {
   if (argc > 1 && std::string(argv[1]) == "data") check_word(argc, argv, 2, *data_app, "titan data");
   if (argc > 1 && std::string(argv[1]) == "config") check_word(argc, argv, 2, *config_app, "titan config");
 
+  app.footer(std::string(kExamples) + kStatuses);
   // CLI11 reads "--prompt=" as if the next word were the value; here it is an empty one. Keys of the
   // config have a dot, and are not its business.
   std::vector<std::string> words;
@@ -247,8 +252,8 @@ int dispatch(int argc, char** argv) {
     return *status;
   } else if (*report_app) {
     report(runs, output);
-  } else if (hf_tools.run()) {
-    return 0;
+  } else if (const auto status = hf_tools.run()) {
+    return *status;
   } else if (generate_command.chosen()) {
     return generate_command.run(config_arguments);
   } else if (*completion_app) {

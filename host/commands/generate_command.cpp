@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -19,11 +20,14 @@
 #include "base/numbers.h"
 #include "base/printable.h"
 #include "base/terminal.h"
+#include "base/text_list.h"
+#include "checkpoint/hf_config.h"
 #include "commands/model_setup.h"
 #include "commands/plugin_setup.h"
 #include "commands/weight_source.h"
 #include "data/chat_template.h"
 #include "data/tokenizers/open_tokenizer.h"
+#include "train/model_args.h"
 #include "train/signals.h"
 #include "train/trained_model.h"
 
@@ -83,6 +87,32 @@ void require_vocabulary(const data::Tokenizer& tokenizer, int64_t vocab_size) {
                     "--tokenizer", "name the tokenizer that the model was trained with");
 }
 
+/// eos_token_id of generation_config.json, else of config.json: one id or a list. Empty if there is none.
+std::vector<int64_t> end_ids_of_folder(const std::filesystem::path& folder) {
+  for (const char* name : {"generation_config.json", checkpoint::kHfConfigFile}) {
+    std::ifstream file(folder / name, std::ios::binary);
+    const nlohmann::json json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object() || !json.contains("eos_token_id")) continue;
+    const nlohmann::json& found = json["eos_token_id"];
+    std::vector<int64_t> ids;
+    for (const nlohmann::json& id : found.is_array() ? found : nlohmann::json::array({found}))
+      if (id.is_number_integer()) ids.push_back(id.get<int64_t>());
+    if (!ids.empty()) return ids;
+  }
+  return {};
+}
+
+/// What the chat room says in terms of the config, in those of this command.
+data::ChatTemplate chat_template(const std::string& name, const data::Tokenizer& tokenizer) {
+  try {
+    return data::ChatTemplate(name, tokenizer);
+  } catch (const Error& error) {
+    throw Error(error.status(), error.what(), "--chat",
+                "choose --chat " + joined(data::ChatTemplate::names(), " or ") +
+                    ", or name the tokenizer of a chat model with --tokenizer");
+  }
+}
+
 /// Texts may hold anything; a terminal must not obey it.
 std::string shown(const std::string& text) {
   return is_terminal(STDOUT_FILENO) ? printable(text, text.size() + 1) : text;
@@ -119,7 +149,8 @@ GenerateCommand::GenerateCommand(CLI::App& app)
   app_->add_option("--top-k", options_.sampling.top_k, "only the K most likely tokens; 0: all (0)");
   app_->add_option("--top-p", options_.sampling.top_p,
                    "only the most likely tokens, up to this sum of probabilities (1.0)");
-  app_->add_option("--seed", options_.sampling.seed, "the same seed gives the same texts (0)");
+  app_->add_option("--seed", options_.sampling.seed, "the same seed gives the same texts (0)")
+      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
   app_->add_option("--stop", options_.stop, "a text ends before this string; again for another one")
       ->allow_extra_args(false);
   app_->add_option("--samples", samples_, "texts for each prompt (1)");
@@ -162,6 +193,10 @@ int GenerateCommand::run(const std::function<ConfigArguments(const std::vector<s
   generate::GenerationOptions options = options_;
   options.use_cache = !no_cache_;
   options.stop_at_eos = !ignore_eos_;
+  for (const std::string& stop : options.stop)
+    if (stop.empty()) throw usage_error("an empty text ends nothing", "--stop", "leave it out, or name a text");
+  if (std::count(prompt_files_.begin(), prompt_files_.end(), "-") > 1)
+    throw usage_error("standard input can be read once", "--prompt-file", "give - once");
   const generate::Sampler checked(options.sampling, 0);  // before minutes of loading
   const std::vector<std::string> texts = prompt_texts();
 
@@ -170,18 +205,27 @@ int GenerateCommand::run(const std::function<ConfigArguments(const std::vector<s
   const config::Config& config = source.config.values;
   const model::TrainSpec& spec = specs.get(config.model.name);
   const auto tokenizer = tokenizer_for(tokenizer_, source, special_);
+  require_vocabulary(*tokenizer, train::whole_model_args(spec, config.model).vocab_size);
+  options.more_end_ids = end_ids_of_folder(source.assets);
+  // As the model was trained: a run says it itself, of other models their tokenizer's files do.
+  const bool with_bos = !no_bos_ && tokenizer->bos() &&
+                        (source.hugging_face ? tokenizer->adds_bos() : config.training.add_bos);
   std::vector<std::vector<int64_t>> prompts;
   for (const std::string& text : texts) {
     std::vector<int64_t> ids;
     if (!chat_.empty()) {
-      const data::ChatTemplate chat(chat_, *tokenizer);
+      const data::ChatTemplate chat = chat_template(chat_, *tokenizer);
       std::vector<data::ChatMessage> messages;
       if (!system_.empty()) messages.push_back({"system", system_});
       messages.push_back({"user", text});
       ids = chat.render_prompt(messages, *tokenizer);
     } else {
-      if (tokenizer->bos() && !no_bos_) ids.push_back(*tokenizer->bos());
+      if (with_bos) ids.push_back(*tokenizer->bos());
       tokenizer->encode(text, ids);
+      if (ids.empty())
+        throw usage_error(no_bos_ && tokenizer->bos() ? "--no-bos leaves an empty prompt nothing to begin with"
+                                                      : "an empty prompt has nothing to begin with: no BOS goes before it",
+                          "--prompt", no_bos_ ? "drop --no-bos, or give a prompt" : "give a prompt of at least one character");
     }
     for (int64_t i = 0; i < samples_; ++i) prompts.push_back(ids);
   }
@@ -191,7 +235,8 @@ int GenerateCommand::run(const std::function<ConfigArguments(const std::vector<s
   const train::Device device = train::resolve_device(config.training.device);
   const train::TrainedModel model = train::load_trained_model(
       config, spec, applied.registry, applied.requests, device, source.step);
-  require_vocabulary(*tokenizer, model.args.vocab_size);
+  if (tokenizer->vocab_size() < model.args.vocab_size)
+    log_info("ids from " + std::to_string(tokenizer->vocab_size()) + " on are never chosen: the tokenizer lacks them");
   for (const std::string& line : model.converters->summary()) log_info("converter " + line);
 
   const bool stream = prompts.size() == 1 && !json_;

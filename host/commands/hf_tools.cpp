@@ -24,7 +24,9 @@
 #include "commands/recorded_config.h"
 #include "commands/weight_source.h"
 #include "config/option_text.h"
+#include "data/tokenizers/open_tokenizer.h"
 #include "train/model_args.h"
+#include "train/signals.h"
 
 namespace titan::commands {
 namespace fs = std::filesystem;
@@ -138,11 +140,17 @@ ExportSource source_of(const fs::path& given, const model::TrainSpecRegistry& sp
   return source;
 }
 
-/// One line on a terminal, now and then a line elsewhere.
+/// Thrown between two tensors, so that what was begun is removed.
+struct Stopped {
+  int signal;
+};
+
+/// One line on a terminal, now and then a line elsewhere. A signal ends the work at the next tensor.
 class TensorProgress {
  public:
   explicit TensorProgress(const char* label) : label_(label) {}
   void operator()(int64_t done, int64_t total) {
+    if (signals_.received() != 0) throw Stopped{signals_.received()};
     if (!line_) line_.emplace(label_, total, STDERR_FILENO);
     line_->update(done);
   }
@@ -151,6 +159,7 @@ class TensorProgress {
  private:
   const char* label_;
   std::optional<Progress> line_;
+  train::SignalGuard signals_;
 };
 
 }  // namespace
@@ -189,10 +198,15 @@ HfTools::HfTools(CLI::App& app)
                           "folder with tokenizer files; default: those of the imported model");
 }
 
-bool HfTools::run() const {
-  if (*import_app_) run_import();
-  if (*export_app_) run_export();
-  return *import_app_ || *export_app_;
+std::optional<int> HfTools::run() const {
+  if (!*import_app_ && !*export_app_) return std::nullopt;
+  try {
+    *import_app_ ? run_import() : run_export();
+    return 0;
+  } catch (const Stopped& stopped) {
+    log_warning("stopped by a signal; nothing was written to " + output_.string());
+    return 128 + stopped.signal;
+  }
 }
 
 void HfTools::run_import() const {
@@ -200,6 +214,7 @@ void HfTools::run_import() const {
   const fs::path file = folder_ / checkpoint::kHfConfigFile;
   const model::TrainSpec& spec = spec_of_hf_config(specs, file);
   const model::ModelArgs args = checkpoint::read_hf_config(file, spec);
+  check_hf_args(args, folder_);
   const auto dtype =
       import_dtype_ == "keep" ? std::nullopt : std::optional(parse_dtype(import_dtype_));
   std::error_code error;
@@ -208,6 +223,9 @@ void HfTools::run_import() const {
                       "--config", "choose another name");
 
   checkpoint::NewFolder output(output_);
+  // Elsewhere it may not be possible to write: that is found before the work.
+  std::optional<checkpoint::AtomicFile> config_file;
+  if (!config_.empty()) config_file.emplace(config_);
   TensorProgress progress("import");
   const int64_t count = checkpoint::import_hf_weights(
       folder_, output.path() / checkpoint::kModelFile, spec, args, dtype,
@@ -221,8 +239,9 @@ void HfTools::run_import() const {
   const std::string config =
       ready_config(fs::absolute(folder_).lexically_normal(), target, spec, args);
   if (config_.empty()) checkpoint::write_text(output.path() / "config.yaml", config);
+  if (config_file) config_file->write(config.data(), static_cast<int64_t>(config.size()));
   output.publish();
-  if (!config_.empty()) checkpoint::write_text(config_, config);
+  if (config_file) config_file->commit();
   log_info("imported " + std::to_string(count) + " weights (" +
            with_commas(model::parameter_count(args)) + " parameters) of " + spec.hf->architecture +
            " to " + output_.string() + "; train on with: titan train " +
@@ -237,6 +256,12 @@ void HfTools::run_export() const {
   if (!tokenizer_.empty() && !fs::is_directory(tokenizer_, error))
     throw data_error("'" + tokenizer_.string() + "' is no folder", "--tokenizer-from",
                      "name the folder of a Hugging Face model");
+  if (!tokenizer_.empty() && !data::holds_tokenizer(tokenizer_))
+    throw data_error("'" + tokenizer_.string() + "' holds no tokenizer", "--tokenizer-from",
+                     "name a folder with a tokenizer.json or a tokenizer.model");
+  if (!fs::exists(weights_, error))
+    throw data_error("'" + weights_.string() + "' is not there", "titan export",
+                     "name a run's folder, RUN/checkpoint/step-N, or the output of titan import");
   const model::TrainSpecRegistry specs = train_specs();
   const ExportSource source = source_of(latest_step(weights_), specs);
   request.weights = source.weights;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,8 @@ class HfTools {
   HfTools(const HfTools&) = delete;
   HfTools& operator=(const HfTools&) = delete;
 
-  /// Runs the one that the line asked for; false if it was another one.
-  bool run() const;
+  /// Runs the one that the line asked for and returns its status; nothing if it was another one.
+  std::optional<int> run() const;
 
  private:
   void run_import() const;

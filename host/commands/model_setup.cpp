@@ -5,10 +5,13 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/numbers.h"
 #include "base/text_list.h"
 #include "checkpoint/hf_config.h"
+#include "checkpoint/weight_files.h"
 #include "config/fields.h"
 #include "config/option_text.h"
+#include "config/yaml_reader.h"
 #include "train/model_args.h"
 
 namespace titan::commands {
@@ -36,6 +39,28 @@ const model::TrainSpec& spec_of_hf_config(const model::TrainSpecRegistry& specs,
                    config.string(), "known are " + joined(known));
 }
 
+void check_hf_args(const model::ModelArgs& args, const std::filesystem::path& folder) {
+  const std::string where = (folder / checkpoint::kHfConfigFile).string();
+  config::Config given, checked;
+  given.model.args = train::config_args(args);
+  for (const config::Field& field : config::fields()) {
+    if (field.section != "model.args") continue;
+    const auto value = field.get(given);
+    if (!value) continue;
+    try {
+      config::set_field(checked, field, config::read_yaml(config::to_yaml(*value), where));
+    } catch (const Error& error) {
+      throw data_error(error.what(), where, "take a config.json whose sizes titan knows; " + error.hint());
+    }
+  }
+  if (!checkpoint::holds_weights(folder)) return;
+  const auto tensors = static_cast<int64_t>(checkpoint::WeightFiles(folder).names().size());
+  if (args.n_layers > tensors)
+    throw data_error("it has " + with_commas(args.n_layers) + " layers (num_hidden_layers), the weight files " +
+                         with_commas(tensors) + " tensors",
+                     where, "take config.json and weights from the same model");
+}
+
 config::LoadedConfig with_hf_sizes(config::LoadedConfig config, const model::TrainSpec& spec) {
   config::Model& model = config.values.model;
   const std::string& weights = config.values.checkpoint.initial_load_path;
@@ -52,7 +77,9 @@ config::LoadedConfig with_hf_sizes(config::LoadedConfig config, const model::Tra
   const std::filesystem::path file = folder / checkpoint::kHfConfigFile;
   // The same object with every key of the file; what the config gives itself stays.
   config::Config from_file;
-  from_file.model.args = train::config_args(checkpoint::read_hf_config(file, spec));
+  const model::ModelArgs args = checkpoint::read_hf_config(file, spec);
+  check_hf_args(args, folder);
+  from_file.model.args = train::config_args(args);
   for (const config::Field& field : config::fields()) {
     if (field.section != "model.args") continue;
     const auto given = field.get(config.values), found = field.get(from_file);

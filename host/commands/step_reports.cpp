@@ -8,7 +8,6 @@
 #include "base/numbers.h"
 #include "base/printable.h"
 #include "base/terminal.h"
-#include "config/option_text.h"
 #include "observe/console.h"
 #include "observe/throughput.h"
 #include "train/device_memory.h"
@@ -18,6 +17,17 @@ namespace {
 
 double unix_time_now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+/// In one line and in quotes: a text must not forge lines of the log.
+std::string quoted(const std::string& text, size_t most) {
+  std::string shown = "\"";
+  for (const char c : printable(text, most))
+    if (c == '\n')
+      shown += "\\n";
+    else
+      shown += c;
+  return shown + "\"";
 }
 
 }  // namespace
@@ -96,7 +106,7 @@ void StepReports::add(const train::WrittenSamples& samples) {
     sample.text = text;
     for (observe::MetricsSink* sink : sinks_) sink->write(sample);
     log_info("sample " + std::to_string(i + 1) + " after step " + std::to_string(samples.step) + ": " +
-             config::to_yaml_quoted(printable(prompt, 200)) + " -> " + config::to_yaml_quoted(printable(text, 2000)));
+             quoted(prompt, 200) + " -> " + quoted(text, 2000));
   }
 }
 

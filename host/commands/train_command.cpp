@@ -178,7 +178,6 @@ int train(const ConfigArguments& arguments, const std::vector<std::string>& comm
     dry_run(arguments, config, specs, applied, data_dir);
     return 0;
   }
-  train::ignore_file_size_signal();
   observe::MetricsWriter writer(config.job.dump_folder);
   train::Checkpointer checkpointer(config);
   train::Trainer trainer({config, applied.requests, train::resolve_device(config.training.device),

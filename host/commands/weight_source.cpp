@@ -55,6 +55,10 @@ WeightSource of_step(const fs::path& step, const std::vector<std::string>& overr
   WeightSource source;
   source.config = recorded_config(manifest, step, overrides);
   source.assets = source.config.values.model.hf_assets_path;
+  const int64_t asked = source.config.values.checkpoint.load_step;
+  if (asked != -1 && asked != manifest.position.step)
+    throw usage_error("the step is given by the folder, " + step.string(), "checkpoint.load_step",
+                      "name the step itself: " + (step.parent_path() / checkpoint::step_folder_name(asked)).string());
   use_step(source, step, manifest);
   return source;
 }
@@ -73,7 +77,9 @@ WeightSource of_config(const fs::path& file, const std::vector<std::string>& ove
   if (const auto step =
           steps ? checkpoint::choose_step(root, config.checkpoint.load_step) : std::nullopt)
     use_step(source, step->path, checkpoint::read_manifest(step->path));
-  else if (config.checkpoint.initial_load_path.empty())
+  else
+    source.hugging_face = config.model.flavor == "from_hf";
+  if (config.checkpoint.initial_load_path.empty())
     throw data_error("there are no trained weights: no step in " + root.string() +
                          ", and checkpoint.initial_load_path is not set",
                      file.string(),
@@ -93,6 +99,7 @@ WeightSource of_hf_folder(const fs::path& folder, const std::vector<std::string>
                                            folder.string(), overrides);
   source.config = with_hf_sizes(std::move(source.config), spec);
   source.assets = folder;
+  source.hugging_face = true;
   return source;
 }
 
@@ -108,6 +115,9 @@ fs::path latest_step(const fs::path& given) {
 WeightSource find_weights(const fs::path& given, const std::vector<std::string>& overrides,
                           const model::TrainSpecRegistry& specs) {
   std::error_code error;
+  if (given.extension() == ".safetensors")
+    throw usage_error("'" + given.string() + "' is a file of weights, which does not say what model it is", given.string(),
+                      "name the folder that it is in");
   if (!is_there(given))
     throw data_error("'" + given.string() + "' is not there", given.string(),
                      "name a step of a run (RUN/checkpoint/step-N), a run's folder, a config, or a "

@@ -149,9 +149,9 @@ class CachedReader final : public Reader {
 void check(const std::vector<std::vector<int64_t>>& prompts, const GenerationOptions& options,
            int64_t longest) {
   if (options.max_new_tokens < 1)
-    throw usage_error("at least one token must be generated", "max_new_tokens", "give 1 or more");
+    throw usage_error("at least one token must be generated, found " + std::to_string(options.max_new_tokens), "max_new_tokens", "give 1 or more");
   if (options.batch_size < 1)
-    throw usage_error("at least one text is written at a time", "batch_size", "give 1 or more");
+    throw usage_error("at least one text is written at a time, found " + std::to_string(options.batch_size), "batch_size", "give 1 or more");
   for (size_t i = 0; i < prompts.size(); ++i) {
     const auto length = static_cast<int64_t>(prompts[i].size());
     if (length == 0)
@@ -196,7 +196,8 @@ std::vector<Completion> generate(model::Module& decoder, model::CallContext cont
   context.metrics = nullptr;
   const auto longest = static_cast<int64_t>(decoder.attributes().at("max_seq_len"));
   check(prompts, options, longest);
-  const std::vector<int64_t> ends = end_ids(tokenizer);
+  std::vector<int64_t> ends = end_ids(tokenizer);
+  ends.insert(ends.end(), options.more_end_ids.begin(), options.more_end_ids.end());
   const bool cached = options.use_cache && model::KvCache::fits(decoder);
 
   std::vector<Completion> completions;

@@ -18,7 +18,8 @@ struct GenerationOptions {
   SamplingOptions sampling;
   int64_t max_new_tokens = 64;    ///< 1 or more
   std::vector<std::string> stop;  ///< a text ends before the first of these
-  bool stop_at_eos = true;        ///< and at a token of end_ids()
+  bool stop_at_eos = true;        ///< and at a token of end_ids(), or of more_end_ids
+  std::vector<int64_t> more_end_ids;
   bool use_cache = true;          ///< where the model allows it: see KvCache::fits
   int64_t batch_size = 8;         ///< texts that are written side by side
 };

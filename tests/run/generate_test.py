@@ -94,6 +94,12 @@ class Generate(unittest.TestCase):
             self.assertIn("holds no tokenizer", refused.stderr)
             self.assertEqual(self.texts(folder, "--prompt=line", "--max-new-tokens=16", "--model.tokenizer_format=bytes",
                                         "--training.mixed_precision_param=float32"), wanted)
+        # Its own list of end tokens counts beside the tokenizer's.
+        options = [path / "hf", "--prompt=line", "--max-new-tokens=16", "--model.tokenizer_format=bytes", "--temperature=0"]
+        free = self.texts(*options)[0]
+        (path / "hf/generation_config.json").write_text(json.dumps({"eos_token_id": [319, free["ids"][5]]}))
+        ended = self.texts(*options)[0]
+        self.assertEqual((ended["finish"], ended["ids"]), ("eos", free["ids"][:free["ids"].index(free["ids"][5]) + 1]))
         small = self.generate(HF / "llama_scaled", "--model.tokenizer_format=bytes", status=2)
         self.assertIn("259", small.stderr)
 
@@ -130,6 +136,28 @@ class Generate(unittest.TestCase):
         self.assertIn("llama3", self.generate(step, "--chat=llama3", status=2).stderr)
         self.assertIn("--chat", self.generate(step, "--system=x", status=2).stderr)
 
+    def test_bos_of_a_hugging_face_model(self):
+        folder = Path(self.folder.path) / "bos"
+        folder.mkdir()
+        tokenizer = json.loads((TOKENIZERS / "llama3.json").read_text())
+        made = titan_run.Folder()
+        self.addCleanup(made.close)
+        (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+        titan_run.train(made, "--checkpoint.enable=true", "--model.args.vocab_size=2048", "--training.steps=1",
+                        f"--model.tokenizer_path={folder}")
+        out = Path(self.folder.path) / "bos-hf"
+        done = titan_run.run("export", folder_of(made, 1), "--output", out, "--tokenizer-from", folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with_bos = self.texts(out, "--prompt=hi", "--max-new-tokens=1")[0]["prompt_tokens"]
+        without = self.texts(out, "--prompt=hi", "--max-new-tokens=1", "--no-bos")[0]["prompt_tokens"]
+        bos = next(token["content"] for token in tokenizer["added_tokens"] if "begin_of_text" in token["content"])
+        for add in (True, False):
+            (out / "tokenizer_config.json").write_text(json.dumps({"bos_token": bos, "add_bos_token": add}))
+            self.assertEqual(self.texts(out, "--prompt=hi", "--max-new-tokens=1")[0]["prompt_tokens"], without + add)
+        self.assertEqual(with_bos, without + (tokenizer["post_processor"] is not None))
+        # A run says itself what it was trained with.
+        self.assertEqual(self.texts(folder_of(made, 1), "--prompt=hi", "--max-new-tokens=1")[0]["prompt_tokens"], without + 1)
+
     def test_refusals(self):
         there = str(self.step)
         for arguments, status, parts in (
@@ -142,6 +170,12 @@ class Generate(unittest.TestCase):
                 ([there, "--max-new-tokens=0"], 2, ["max_new_tokens"]),
                 ([there, "--batch-size=0"], 2, ["batch_size"]),
                 ([there, "--samples=0"], 2, ["--samples"]),
+                ([there, "--seed=-1"], 2, ["seed"]),
+                ([there, "--stop="], 2, ["--stop"]),
+                ([there, "--no-bos"], 2, ["--no-bos"]),
+                ([there, "--prompt-file=-", "--prompt-file=-"], 2, ["once"]),
+                ([there + "/model.safetensors"], 2, ["the folder that it is in"]),
+                ([self.folder.out, "--checkpoint.enable=true", "--checkpoint.load_step=2"], 2, ["step-2"]),
                 ([there, "--prompt=" + "y" * 128], 2, ["129", "128"]),
                 ([there, "--prompt-file=/nonexistent"], 2, ["/nonexistent"]),
                 ([there, f"--tokenizer={TOKENIZERS / 'qwen.json'}"], 2, ["320"]),

@@ -33,6 +33,7 @@ struct BpeTokenizerParts {
   InvalidUtf8 invalid = InvalidUtf8::kOwnPiece;
   bool specials_are_text = true;  ///< special tokens written in the text are not taken for them
   std::optional<int64_t> bos, eos;
+  bool adds_bos = true;  ///< if there is one
   int64_t vocab_size = 0;
   /// Of ids that no text gives and that are no added tokens.
   std::map<int64_t, std::string> other_bytes;
@@ -45,6 +46,7 @@ class BpeTokenizer final : public Tokenizer {
   int64_t vocab_size() const override { return parts_->vocab_size; }
   std::optional<int64_t> bos() const override { return parts_->bos; }
   std::optional<int64_t> eos() const override { return parts_->eos; }
+  bool adds_bos() const override { return parts_->bos && parts_->adds_bos; }
   std::optional<int64_t> special_id(std::string_view text) const override;
   size_t encode_some(std::string_view text, bool last, std::vector<int64_t>& ids) override;
   std::optional<std::string_view> bytes_of(int64_t id) const override;

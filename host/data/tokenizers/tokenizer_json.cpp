@@ -211,6 +211,8 @@ class TokenizerJson {
           if (token.special && token.content == name) return token.id;
       return std::nullopt;
     };
+    // What no post-processor puts there is not put there.
+    parts_.adds_bos = parts_.bos.has_value();
     if (!parts_.bos)
       parts_.bos = find({"<|begin_of_text|>", "<｜begin▁of▁sentence｜>", "<s>", "<bos>"});
     if (!parts_.eos)
@@ -252,6 +254,7 @@ void read_tokenizer_config(std::string_view text, const std::string& where,
   const JsonView::Json json = parse_json(text, where);
   const JsonView config(json, where);
   if (!json.is_object()) config.wrong("an object is needed");
+  if (config.has("add_bos_token")) parts.adds_bos = config.flag_or("add_bos_token", false);
   for (const bool begins : {true, false}) {
     const char* key = begins ? "bos_token" : "eos_token";
     if (!json.contains(key)) continue;
