@@ -34,7 +34,7 @@ def make(family, folder, tokenizer):
     shutil.copy(tokenizer, Path(folder) / "tokenizer.json")
 
 
-def conversations(path, tokenizer):
+def conversations(path, tokenizer, length):
     """Ids and whether each is trained on, in ChatML."""
     for line in Path(path).read_text().splitlines():
         text, spans = "", []
@@ -46,6 +46,7 @@ def conversations(path, tokenizer):
                 spans.append((begin, len(text)))
             text += "\n"
         encoded = tokenizer.encode(text, add_special_tokens=False)
+        assert len(encoded.ids) <= length, "the reference cuts nothing off"
         yield encoded.ids, [any(begin <= start < end for begin, end in spans) for start, _ in encoded.offsets]
 
 
@@ -53,7 +54,7 @@ def samples(job, tokenizer):
     """Token and label lists of seq_len, for ever."""
     def forever():
         while True:
-            yield from conversations(job["data"], tokenizer)
+            yield from conversations(job["data"], tokenizer, job["seq_len"])
 
     length = job["seq_len"]
     source = forever()

@@ -17,7 +17,7 @@ import transformers_venv
 
 EXAMPLES = TOKENIZER = VENV = None
 REFERENCE = Path(__file__).with_name("finetune_reference.py")
-STEPS, SEQ_LEN, BATCH = 50, 96, 2
+STEPS, SEQ_LEN, BATCH = 50, 192, 2
 WORDS = "the a model learns to answer short questions about numbers Grüße, 东京 and naïve cafés 🙂 {x: 1}".split()
 
 
@@ -85,10 +85,11 @@ class FineTune(unittest.TestCase):
         after = float(reference("compare", path / "out", path / "reference"))
         print(f"{family}, {'packed' if packing else 'padded'}, {'LoRA' if lora else 'all'}: losses {losses[0]:.4f} to "
               f"{losses[-1]:.4f}, apart by {worst:.1e}; logits moved by {before:.2f} and are apart by {after:.1e}")
-        self.assertLess(losses[-1], losses[0] * 0.9)
-        self.assertLess(worst, 2e-4)
-        self.assertLess(after, 2e-3)
-        self.assertGreater(before, 20 * after)
+        # Two adapted projections of a random model learn little.
+        self.assertLess(sum(losses[-10:]), sum(losses[:10]) * (0.99 if lora else 0.8))
+        self.assertLess(worst, 1e-5)
+        self.assertLess(after, 1e-4)
+        self.assertGreater(before, 0.1)
 
     def test_llama_all_packed(self):
         self.end_to_end("llama", packing=True, lora=False)
