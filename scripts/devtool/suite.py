@@ -1,4 +1,8 @@
-"""`./dev test`: builds everything and runs CTest; --ci adds sanitizers and fuzzers."""
+"""`./dev test`: builds everything and runs CTest; --ci adds the slower tests, sanitizers and fuzzers.
+
+Tests of label "ci" take most of a minute or more each. They run with --ci or --long, and where arguments for ctest ask
+for them (-R, -L, --rerun-failed). Tests of label "long" need --long.
+"""
 from . import build, packages, text
 from .shell import Problem, cores, run, say
 
@@ -14,7 +18,7 @@ def run_all(options):
         packages.ensure([*packages.BUILD, *packages.FUZZ], options)
     build.ensure(options)
     text.ensure(options)
-    labels = [] if slow else ["-LE", "^long$"]
+    labels = [] if slow else ["-LE", "^long$" if thorough or options.rest else "^(long|ci)$"]
     failed = []
     if _ctest("release", [*labels, *options.rest]) != 0:
         failed.append("release")
