@@ -13,7 +13,7 @@ usage: ./dev COMMAND [options]
   train [ARGS]   install what is missing, build, and train the small Llama with float8 on a novel;
                  ARGS go to `titan train`, e.g. --training.steps=20
   test [ARGS]    build everything and run the tests; ARGS go to ctest, e.g. -R golden, -L abi
-                   --ci     also: tests under sanitizers, fuzzers for ten seconds each
+                   --ci     also the slower tests, tests under sanitizers, fuzzers for ten seconds each
                    --long   also the tests that take minutes
   titan ARGS     run the titan program with its environment set (./dev titan plugins list)
   build          install what is missing and build
