@@ -57,8 +57,11 @@ std::optional<std::string> nearest(std::string_view name,
   }
   if (best != nullptr) return *best;
   // A longer name for it elsewhere: 'quantize.linear.float8' is 'float8' here.
-  for (const std::string& candidate : candidates)
-    if (!candidate.empty() && wanted.ends_with("." + lower_case(candidate))) return candidate;
+  for (const std::string& candidate : candidates) {
+    std::string ending = ".";
+    ending += lower_case(candidate);
+    if (!candidate.empty() && wanted.ends_with(ending)) return candidate;
+  }
   return std::nullopt;
 }
 
