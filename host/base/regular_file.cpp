@@ -10,17 +10,11 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/file_kind.h"
 #include "base/os_error.h"
 
 namespace titan {
 namespace {
-
-const char* kind_of_file(mode_t mode) {
-  if (S_ISDIR(mode)) return "a folder";
-  if (S_ISFIFO(mode)) return "a pipe";
-  if (S_ISSOCK(mode)) return "a socket";
-  return "a device";
-}
 
 Error cannot_open(const std::filesystem::path& path, std::string_view role, std::string_view hint,
                   int code) {

@@ -54,7 +54,7 @@ Any key of the config can be set as --section.key=value; the command line wins o
 
 Exit status: 0 done, 1 internal error (of doctor: problems), 2 usage, config, plugin refused or device unsupported,
 3 environment, 4 data or checkpoint, 5 diverged, 6 a plugin failed while running,
-130 or 143 stopped by SIGINT or SIGTERM.)";
+129, 130 or 143 stopped by SIGHUP, SIGINT or SIGTERM.)";
 
 /// Splits what CLI11 left over into at most one config file and the overrides.
 ConfigArguments config_arguments(const std::vector<std::string>& rest, const std::string& command) {

@@ -9,11 +9,16 @@
 #include <cstdint>
 #include <iostream>
 #include <limits>
+#include <set>
+#include <string_view>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/numbers.h"
+#include "base/output_file.h"
 #include "base/progress.h"
 #include "base/suggest.h"
 #include "checkpoint/atomic_file.h"
@@ -40,7 +45,49 @@ std::vector<std::filesystem::path> input_files(const std::vector<std::string>& i
              input, {".txt", ".jsonl"},
              "name files of text or JSON lines, folders with *.txt or *.jsonl, or patterns"))
       files.push_back(std::move(file));
+  std::set<FileIdentity> seen;
+  for (const std::filesystem::path& file : files) {
+    const auto identity = file_identity(file);
+    if (!identity || seen.insert(*identity).second) continue;
+    log_warning(file.string() + " is among the inputs more than once; its text is in the output as often");
+    break;
+  }
   return files;
+}
+
+/// Neither the ids nor their note may replace what is read, or what is not theirs.
+void check_outputs(const std::filesystem::path& output,
+                   const std::vector<std::filesystem::path>& read) {
+  const std::filesystem::path note = data::note_path(output);
+  for (const std::filesystem::path& target : {output, note}) {
+    const auto identity = file_identity(target);
+    for (const std::filesystem::path& file : read)
+      if (identity && identity == file_identity(file))
+        throw usage_error("'" + target.string() + "' would be overwritten, and is read as '" +
+                              file.string() + "'",
+                          "--output", "name another output");
+  }
+  check_output_path(output, "--output");
+  data::check_note_replaceable(note, "--output");
+}
+
+/// Errors of the data room name keys of a config; here options stand for them.
+Error in_options(const Error& error) {
+  static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"model.tokenizer_format: ", "--tokenizer-format "},
+      {"model.tokenizer_format", "--tokenizer-format"},
+      {"model.tokenizer_path", "--tokenizer"},
+      {"training.dataset_key", "--key"},
+      {"set training.dataset_path to", "name"},
+      {"training.dataset_path", "the input"}};
+  const auto translated = [](std::string text) {
+    for (const auto& [from, to] : kNames)
+      for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+        text.replace(at, from.size(), to);
+    return text;
+  };
+  return {error.status(), translated(error.what()), translated(error.where()),
+          translated(error.hint())};
 }
 
 std::string token_dtype(const std::string& wanted, int64_t vocab_size) {
@@ -72,10 +119,18 @@ void write_ids(std::span<const int64_t> ids, checkpoint::AtomicFile& file) {
   file.write(narrow.data(), static_cast<int64_t>(narrow.size() * sizeof(T)));
 }
 
-void write_note(const data::TokenFileNote& note, const std::filesystem::path& token_file) {
-  checkpoint::AtomicFile file(data::note_path(token_file));
+/// The old note goes first: a crash in between leaves ids without a note, never with a wrong one.
+void put_in_place(checkpoint::AtomicFile& ids, const data::TokenFileNote& note,
+                  const std::filesystem::path& output) {
+  const std::filesystem::path path = data::note_path(output);
+  checkpoint::AtomicFile file(path);
   const std::string text = data::format_token_note(note);
   file.write(text.data(), static_cast<int64_t>(text.size()));
+  std::error_code error;
+  std::filesystem::remove(path, error);
+  if (error) throw checkpoint::cannot_write_file(path, error.value());
+  checkpoint::sync_folder(path.has_parent_path() ? path.parent_path() : ".");
+  ids.commit();
   file.commit();
 }
 
@@ -105,8 +160,12 @@ DataTools::DataTools(CLI::App& data)
 }
 
 std::optional<int> DataTools::run() const {
-  if (*tokenize_app_) return tokenize();
-  return std::nullopt;
+  if (!*tokenize_app_) return std::nullopt;
+  try {
+    return tokenize();
+  } catch (const Error& error) {
+    throw in_options(error);
+  }
 }
 
 int DataTools::tokenize() const {
@@ -118,6 +177,9 @@ int DataTools::tokenize() const {
   const auto tokenizer = data::open_tokenizer(tokenizer_options);
   data::TokenizeOptions options;
   options.files = input_files(inputs_);
+  std::vector<std::filesystem::path> read = data::tokenizer_files(tokenizer_options);
+  read.insert(read.end(), options.files.begin(), options.files.end());
+  check_outputs(output_, read);
   options.key = key_;
   options.threads =
       threads_ > 0 ? threads_ : std::max<int64_t>(1, std::thread::hardware_concurrency());
@@ -135,6 +197,7 @@ int DataTools::tokenize() const {
 
   constexpr int64_t kUnit = 1000;  // the progress counts kilobytes
   Progress progress("tokenize, kB", data::stored_bytes_of(options.files) / kUnit, STDERR_FILENO);
+  train::ignore_file_size_signal();
   const train::SignalGuard signals;
   checkpoint::AtomicFile file(output_);
   const bool narrow = note.token_dtype == "uint16";
@@ -157,9 +220,10 @@ int DataTools::tokenize() const {
   note.tokens = counts.tokens;
   note.documents = counts.documents;
   note.text_bytes = counts.text_bytes;
-  file.commit();
-  write_note(note, output_);
-  std::cout << output_ << ": " << with_commas(counts.tokens) << " tokens (" << note.token_dtype
+  check_outputs(output_, read);
+  put_in_place(file, note, output_);
+  std::cout << output_ << ": " << with_commas(counts.tokens)
+            << (counts.tokens == 1 ? " token (" : " tokens (") << note.token_dtype
             << ") of " << with_commas(counts.documents)
             << (counts.documents == 1 ? " document, " : " documents, ")
             << with_commas(counts.text_bytes) << " bytes of text, "

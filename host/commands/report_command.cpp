@@ -1,16 +1,18 @@
 #include "commands/report_command.h"
 
 #include <algorithm>
-#include <fstream>
 #include <iostream>
 #include <map>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/output_file.h"
+#include "base/regular_file.h"
 #include "checkpoint/atomic_file.h"
 #include "config/fields.h"
 #include "config/option_text.h"
 #include "observe/report_page.h"
+#include "train/signals.h"
 
 namespace titan::commands {
 namespace {
@@ -48,15 +50,10 @@ std::map<std::string, std::string> default_values() {
 }
 
 void refuse_other_files(const fs::path& output) {
-  std::error_code error;
-  if (!fs::exists(output, error)) return;
-  if (fs::is_directory(output, error))
-    throw usage_error(output.string() + " is a folder", "titan report",
-                      "name a file: -o " + (output / "report.html").string());
-  std::ifstream file(output, std::ios::binary);
-  std::string begin(512, '\0');
-  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  begin.resize(static_cast<size_t>(file.gcount()));
+  if (!check_output_path(output, "titan report")) return;
+  const RegularFile file = RegularFile::open(output, "output", "name another file with -o");
+  std::string begin(static_cast<size_t>(std::min<int64_t>(file.size(), 512)), '\0');
+  file.read(0, begin.data(), static_cast<int64_t>(begin.size()));
   if (begin.empty() || begin.find(observe::kReportMark) != std::string::npos) return;
   throw usage_error(output.string() + " is there and is no report of titan", "titan report",
                     "name another file with -o, or remove that one");
@@ -79,8 +76,10 @@ void report(const std::vector<std::string>& runs, const std::string& output) {
     std::cout << page;
     return;
   }
+  train::ignore_file_size_signal();
   checkpoint::AtomicFile file(path);
   file.write(page.data(), static_cast<int64_t>(page.size()));
+  refuse_other_files(path);  // once more: reading long runs takes a while
   file.commit();
   std::cout << path.string() << "\n";
 }

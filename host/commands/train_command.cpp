@@ -103,7 +103,10 @@ observe::ProfileSchedule profile_schedule(const config::Profiling& profiling) {
   return {profiling.profile_freq, profiling.profiler_active, profiling.profiler_warmup};
 }
 
-std::string name_of_signal(int signal) { return signal == SIGINT ? "SIGINT" : "SIGTERM"; }
+std::string name_of_signal(int signal) {
+  if (signal == SIGHUP) return "SIGHUP";
+  return signal == SIGINT ? "SIGINT" : "SIGTERM";
+}
 
 /// Says how to go on: the command itself goes to standard output, alone on its line.
 void report_stop(int signal, int64_t step, const config::Config& config,

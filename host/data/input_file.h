@@ -15,8 +15,8 @@ struct ZSTD_DCtx_s;
 namespace titan::data {
 
 /// Names that end in .zst or .zstd are decompressed while they are read, with memory for one window
-/// of Zstandard (8 MiB for the usual levels, 128 MiB at most). Failures are data errors that name
-/// the path.
+/// of Zstandard (8 MiB for the usual levels, 128 MiB at most). Content that begins as another format
+/// does (gzip, Parquet, UTF-16, ...) is refused. Failures are data errors that name the path.
 class InputFile {
  public:
   /// `role` begins messages ("text file"), `hint` is the fix when the file is not there.
@@ -28,6 +28,8 @@ class InputFile {
   int64_t stored_bytes() const { return file_.size(); }  ///< on disk
   int64_t bytes_read() const { return file_at_; }        ///< on disk, up to where it was read
   bool compressed() const { return decompressor_ != nullptr; }
+  /// Length of the byte-order mark of UTF-8 that the content begins with; read() does not skip it.
+  int64_t mark_bytes() const { return mark_bytes_; }
 
   /// Copies up to `size` bytes of the content that begin at `offset`; fewer only at its end. Going
   /// back in a compressed file means to begin anew, going ahead to decompress what lies between.
@@ -51,6 +53,7 @@ class InputFile {
   size_t input_at_ = 0;      ///< next of them
   size_t input_end_ = 0;
   int64_t file_at_ = 0;      ///< compressed: next byte of the file to go into input_
+  int64_t mark_bytes_ = 0;   ///< 3 or 0
   int64_t content_at_ = 0;   ///< next byte of the content
   bool frame_open_ = false;  ///< the last frame is not at its end
 };

@@ -10,6 +10,10 @@
 namespace titan::data {
 namespace {
 
+constexpr const char* kOtherDataHint =
+    "resume with the data that the checkpoint was made with, or leave its place in the data out "
+    "(checkpoint.exclude_from_loading: [dataloader])";
+
 void require_positive(int64_t value, const char* key) {
   if (value < 1)
     throw usage_error(std::string(key) + " is " + std::to_string(value) + ", 1 or more is needed",
@@ -63,16 +67,14 @@ void Loader::restore(const LoaderState& state) {
   if (state.total_bytes != source_->total_bytes())
     throw data_error("the checkpoint was made with data of " + std::to_string(state.total_bytes) +
                          " bytes, this data has " + std::to_string(source_->total_bytes()),
-                     source_->where(), "resume with the data that the checkpoint was made with");
+                     source_->where(), kOtherDataHint);
   if (state.fingerprint != fingerprint_)
     throw data_error(
         "the checkpoint was made with other data: it has the same size, but other tokens at its "
         "beginning "
         "(another text, tokenizer, order of documents or number of ranks)",
         source_->where(),
-        "resume with the data that the checkpoint was made with, or leave its place in the data "
-        "out "
-        "(checkpoint.exclude_from_loading: [dataloader])");
+        kOtherDataHint);
   if (state.samples < 0)
     throw data_error(
         "the checkpoint says that " + std::to_string(state.samples) + " samples were read",

@@ -28,7 +28,7 @@ void TextSource::share_out(const DataShare& share) {
 void TextSource::add(const fs::path& path, std::string_view hint, bool empty_allowed) {
   InputFile file(path, "text file", hint);
   char first = 0;
-  if (file.read(0, &first, 1) == 0) {
+  if (file.read(file.mark_bytes(), &first, 1) == 0) {
     if (empty_allowed) return;
     throw data_error("the text file '" + path.string() + "' is empty", path.string(),
                      "name a file that holds text");

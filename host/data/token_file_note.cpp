@@ -4,6 +4,8 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/log.h"
+#include "base/output_file.h"
 #include "base/regular_file.h"
 
 namespace titan::data {
@@ -47,6 +49,12 @@ std::optional<int64_t> note_id(const NoteJson& json, const char* key, const std:
   return note_count(json, key, where);
 }
 
+std::string whole_text(const RegularFile& file) {
+  std::string text(static_cast<size_t>(file.size()), '\0');
+  file.read(0, text.data(), file.size());
+  return text;
+}
+
 }  // namespace
 
 std::filesystem::path note_path(const std::filesystem::path& token_file) {
@@ -73,8 +81,14 @@ std::string format_token_note(const TokenFileNote& note) {
 
 std::optional<TokenFileNote> parse_token_note(std::string_view text, const std::string& where) {
   const NoteJson json = NoteJson::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("kind") || json.at("kind") != kNoteKind)
+  if (json.is_discarded()) damaged_note("it is no JSON", where);
+  if (!json.is_object() || json.empty()) damaged_note("it is no JSON object with keys", where);
+  if (!json.contains("kind")) {
+    // What no other program writes.
+    if (json.contains("tokenizer_sha256")) damaged_note("there is no 'kind'", where);
     return std::nullopt;
+  }
+  if (json.at("kind") != kNoteKind) return std::nullopt;
   if (const int64_t format = note_count(json, "format", where); format != kNoteFormat)
     throw data_error("the note has format " + std::to_string(format) +
                          ", this titan reads format " + std::to_string(kNoteFormat),
@@ -99,10 +113,24 @@ std::optional<TokenFileNote> read_token_note(const std::filesystem::path& token_
   if (!std::filesystem::exists(path, ignored)) return std::nullopt;
   const RegularFile file =
       RegularFile::open(path, "note of the token file", "remove it, or make it readable");
-  if (file.size() > kMostNoteBytes) return std::nullopt;
-  std::string text(static_cast<size_t>(file.size()), '\0');
-  file.read(0, text.data(), file.size());
-  return parse_token_note(text, path.string());
+  std::optional<TokenFileNote> note;
+  if (file.size() <= kMostNoteBytes) note = parse_token_note(whole_text(file), path.string());
+  if (!note)
+    log_info(path.string() + " is no note of titan: the tokens are used without its checks");
+  return note;
+}
+
+void check_note_replaceable(const std::filesystem::path& note, const std::string& where) {
+  if (!check_output_path(note, where)) return;
+  const RegularFile file = RegularFile::open(note, "file in the place of the note", "remove it");
+  if (file.size() <= kMostNoteBytes) {
+    const NoteJson json =
+        NoteJson::parse(whole_text(file), nullptr, /*allow_exceptions=*/false);
+    if (json.is_object() && json.contains("kind") && json.at("kind") == kNoteKind) return;
+  }
+  throw usage_error("the note of the ids goes to '" + note.string() +
+                        "', and the file there is no note of titan",
+                    where, "name another output, or move that file away");
 }
 
 void check_token_note(const TokenFileNote& note, const std::filesystem::path& token_file,

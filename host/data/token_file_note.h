@@ -26,12 +26,16 @@ struct TokenFileNote {
 std::filesystem::path note_path(const std::filesystem::path& token_file);
 
 std::string format_token_note(const TokenFileNote& note);
-/// A data error that names `where` if the text is a damaged note; nothing if it is some other JSON
-/// file.
+/// A data error that names `where` if the text is a damaged note, or no JSON object with anything in
+/// it; nothing for an object that plainly is of something else.
 std::optional<TokenFileNote> parse_token_note(std::string_view text, const std::string& where);
 
-/// The note beside a token file, if there is one.
+/// The note beside a token file, if there is one; what is of something else is said in a log line.
 std::optional<TokenFileNote> read_token_note(const std::filesystem::path& token_file);
+
+/// Throws a usage error that names `where` if something lies at `note` and is no note of titan:
+/// it must not be replaced by one.
+void check_note_replaceable(const std::filesystem::path& note, const std::string& where);
 
 /// Throws if the note contradicts what the file is used with: its type `token_dtype` (a usage error
 /// that names both), its size of `tokens`, a vocabulary of `vocab_size`, and `tokenizer_sha256`,

@@ -66,7 +66,7 @@ class TokenizeRun {
   void read_text(const std::filesystem::path& path) {
     InputFile file(path, "text file", kInputHint);
     std::string text(kLongDocument + 1, '\0');
-    text.resize(static_cast<size_t>(file.read(0, text.data(), static_cast<int64_t>(text.size()))));
+    text.resize(static_cast<size_t>(file.read(file.mark_bytes(), text.data(), static_cast<int64_t>(text.size()))));
     if (text.size() <= kLongDocument) {
       if (!text.empty()) add_document(std::move(text));
     } else {
@@ -83,7 +83,7 @@ class TokenizeRun {
     Tokenizer& tokenizer = *idle_.front();
     std::vector<int64_t> ids;
     if (options_.bos) ids.push_back(*tokenizer.bos());
-    auto read = static_cast<int64_t>(text.size());
+    auto read = file.mark_bytes() + static_cast<int64_t>(text.size());
     size_t wanted = kLongDocument;
     for (bool last = false; !counts_.stopped;) {
       const size_t used = tokenizer.encode_some(text, last, ids);

@@ -31,11 +31,13 @@ SignalGuard::SignalGuard() {
   received_signal = 0;
   handle(SIGINT, &interrupt_before_);
   handle(SIGTERM, &terminate_before_);
+  handle(SIGHUP, &hang_up_before_);
 }
 
 SignalGuard::~SignalGuard() {
   sigaction(SIGINT, &interrupt_before_, nullptr);
   sigaction(SIGTERM, &terminate_before_, nullptr);
+  sigaction(SIGHUP, &hang_up_before_, nullptr);
 }
 
 int SignalGuard::received() const { return received_signal; }

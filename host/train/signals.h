@@ -1,4 +1,4 @@
-/// SIGINT and SIGTERM: the step in progress is finished, a second one ends the process at once.
+/// SIGINT, SIGTERM and SIGHUP: the step in progress is finished, a second one ends the process at once.
 #pragma once
 
 #include <signal.h>
@@ -23,6 +23,7 @@ class SignalGuard {
  private:
   struct sigaction interrupt_before_ = {};
   struct sigaction terminate_before_ = {};
+  struct sigaction hang_up_before_ = {};
 };
 
 /// A write beyond the limit on file sizes then fails like one to a full disk instead of killing

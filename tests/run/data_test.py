@@ -4,10 +4,18 @@
 Usage: data_test.py TITAN_PROGRAM GOLDEN_FOLDER
 """
 import array
+import bz2
+import gzip
 import json
+import lzma
+import os
 import re
 import shutil
+import signal
+import socket
+import subprocess
 import sys
+import time
 import unittest
 from pathlib import Path
 
@@ -76,16 +84,115 @@ class Data(unittest.TestCase):
         good, bad = self.lines("a.jsonl", [{"text": "x"}] * 5), self.lines("b.jsonl", [{"text": "x"}, {"txt": "y"}])
         command = ["data", "tokenize", "--output", self.path / "out.bin"]
         before = sorted(self.path.iterdir())
-        self.refused(4, "b.jsonl:2", "no key 'text'", arguments=[*command, good, bad])
+        self.refused(4, "b.jsonl:2", "no key 'text'", "set --key to", arguments=[*command, good, bad])
         self.refused(4, "none.txt", "does not exist", arguments=[*command, self.path / "none.txt"])
         self.refused(2, "no input", arguments=command)
         self.refused(2, "no output", arguments=["data", "tokenize", good])
         self.refused(2, "--dtype", "uint16 or uint32", arguments=[*command, good, "--dtype", "uint8"])
         self.refused(2, "no BOS", "--bos", arguments=[*command, good, "--tokenizer", self.tokenizer, "--bos"])
-        self.refused(4, "no.json", "model.tokenizer_path", arguments=[*command, good, "--tokenizer", self.path / "no.json"])
+        self.refused(4, "no.json", "set --tokenizer to", arguments=[*command, good, "--tokenizer", self.path / "no.json"])
         self.refused(3, "cannot be written", arguments=["data", "tokenize", good, "--output", self.path / "no/out.bin"])
         self.refused(2, "unknown command 'tokenise'", "'tokenize'", arguments=["data", "tokenise"])
         self.assertEqual(sorted(self.path.iterdir()), before)
+
+    def test_what_is_read_is_never_overwritten(self):
+        folder, tokenizer = self.path / "texts", self.path / "tokenizer.json"
+        folder.mkdir()
+        text, note = folder / "a.txt", folder / "b.bin.json"
+        text.write_text("x" * 50)
+        note.write_text('{"kind": "titan token ids"}')
+        shutil.copy(self.tokenizer, tokenizer)
+        link, hard = self.path / "link", self.path / "hard"
+        link.symlink_to(text)
+        hard.hardlink_to(text)
+        before = {path: path.read_bytes() for path in (text, note, tokenizer)}
+        for inputs, output in (([text], text), ([folder], folder / "../texts/a.txt"), ([folder / "*"], text), ([text], link),
+                               ([link], text), ([text], hard), ([text], tokenizer), ([text, note], folder / "b.bin")):
+            self.refused(2, "would be overwritten", "--output",
+                         arguments=["data", "tokenize", *inputs, "--tokenizer", tokenizer, "--output", output])
+        self.assertEqual({path: path.read_bytes() for path in before}, before)
+
+    def test_only_regular_files_and_notes_are_replaced(self):
+        text, out = self.path / "a.txt", self.path / "out.bin"
+        text.write_text("x")
+        note = Path(f"{out}.json")
+        tokenize = ["data", "tokenize", text, "--output"]
+        for content in ("", "{}", "[1]", '{"kind": "recipe"}', '{"kind": "titan tok'):
+            note.write_text(content)
+            self.refused(2, str(note), "is no note of titan", arguments=[*tokenize, out])
+            self.assertEqual(note.read_text(), content)
+            self.assertFalse(out.exists())
+        note.write_text('{"kind": "titan token ids"}')
+        for _ in range(2):
+            done = titan_run.run(*tokenize, out)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(" 1 token (uint16)", done.stdout)
+        self.assertEqual(json.loads(note.read_text())["tokens"], 1)
+        pipe, dangling, server = self.path / "pipe", self.path / "dangling", socket.socket(socket.AF_UNIX)
+        self.addCleanup(server.close)
+        os.mkfifo(pipe)
+        dangling.symlink_to(self.path / "nothing")
+        server.bind(str(self.path / "socket"))
+        before = sorted(self.path.iterdir())
+        for name, kind in ((pipe, "a pipe"), (dangling, "a link to a file"), (self.path / "socket", "a socket"),
+                           (self.path, "a folder"), ("/dev/null", "a device")):
+            self.refused(2, kind, arguments=[*tokenize, name])
+        self.assertEqual(sorted(self.path.iterdir()), before)
+
+    def test_a_limit_on_file_sizes_is_an_error(self):
+        text = self.path / "a.txt"
+        text.write_text("x" * 100_000)
+        done = subprocess.run(["bash", "-c", 'ulimit -f 8; exec "$@"', "-", titan_run.PROGRAM, "data", "tokenize", text,
+                               "--output", self.path / "out.bin"], capture_output=True, text=True, timeout=100)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("limit on file sizes", done.stderr)
+        self.assertEqual([path.name for path in self.path.iterdir() if "out.bin" in path.name], [])
+
+    def test_a_hang_up_leaves_nothing(self):
+        text = self.lines("a.jsonl", [{"text": "some words to read " * 40}] * 100_000)
+        running = subprocess.Popen([titan_run.PROGRAM, "data", "tokenize", text, "--tokenizer", self.tokenizer, "--threads", "1",
+                                    "--output", self.path / "out.bin"], stderr=subprocess.PIPE, text=True)
+        while running.poll() is None and not any(".tmp-" in path.name for path in self.path.iterdir()):
+            time.sleep(0.01)
+        running.send_signal(signal.SIGHUP)
+        error = running.communicate(timeout=100)[1]
+        self.assertEqual(running.returncode, 128 + signal.SIGHUP, error)
+        self.assertEqual([path.name for path in self.path.iterdir() if "out.bin" in path.name], [])
+
+    def test_other_formats_are_no_text(self):
+        words = b'{"text": "the quick brown fox"}\n' * 20
+        cases = {"gzip": gzip.compress(words), "bzip2": bz2.compress(words), "xz": lzma.compress(words),
+                 "zip": b"PK\x03\x04" + words, "Parquet": b"PAR1\x15\x04", "Zstandard": b"\x28\xb5\x2f\xfd" + words,
+                 "UTF-16": words.decode().encode("utf-16")}
+        for name, content in cases.items():
+            for ending, dataset in (("txt", "text"), ("jsonl", "jsonl"), ("jsonl", "chat")):
+                path = self.path / f"a.{ending}"
+                path.write_bytes(content)
+                with self.subTest(name, dataset=dataset):
+                    self.refused(4, str(path), "holds ", name, arguments=["data", "tokenize", path, "--output", self.path / "o"])
+                    self.refused(4, str(path), "holds ", name, arguments=[
+                        "train", self.folder.config, f"--training.dataset={dataset}", f"--training.dataset_path={path}"])
+
+    def test_a_byte_order_mark_is_no_text(self):
+        for name, begin, content in (("a.txt", b"\xef\xbb\xbf", b"BZh text"), ("b.jsonl", b"\xef\xbb\xbf", b'{"text": "BZh text"}')):
+            (self.path / name).write_bytes(begin + content)
+            done = self.tokenize(self.path / name, self.path / name, "--output", self.path / "out.bin")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(bytes(array.array("H", (self.path / "out.bin").read_bytes())), b"BZh text" * 2)
+            self.assertEqual(done.stderr.count("more than once"), 1)
+
+    def test_tokenizers_that_are_not_supported(self):
+        text, path = self.lines("a.jsonl", [{"text": "x"}]), self.path / "t.json"
+        whole = json.loads(self.tokenizer.read_text())
+        command = ["data", "tokenize", text, "--tokenizer", path, "--output", self.path / "out.bin"]
+        for change, fix in (({"byte_fallback": True}, "byte-level BPE alone"), ({"dropout": 0.1}, "no dropout"),
+                            ({"end_of_word_suffix": "</w>"}, "byte-level BPE alone")):
+            path.write_text(json.dumps({**whole, "model": {**whole["model"], **change}}))
+            self.refused(4, "is not supported", fix, arguments=command)
+        path.write_text(json.dumps({"version": "1.0"}))
+        self.refused(4, "there is no 'model'", "byte-level BPE alone", arguments=command)
+        path.write_bytes(b"\x0a\x0e\x0a\x05<unk>\x15\0\0\0\0\x18\x02\x0a\x0c")
+        self.refused(4, "SentencePiece", "byte-level BPE", arguments=command)
 
     def test_training_checks_the_note(self):
         source = self.lines("a.jsonl", [{"text": f"the trainer read line {i} and said {i * i}"} for i in range(200)])
@@ -105,8 +212,13 @@ class Data(unittest.TestCase):
         note = Path(f"{out}.json")
         note.write_text('{"kind": "titan token ids", "format": 1}')
         self.refused(4, "damaged", "made_by", arguments=[*train, VOCAB])
+        for damaged in ("", "{}", "[]", '{"kind": "titan tok', '{"tokenizer_sha256": "bytes"}'):
+            note.write_text(damaged)
+            self.refused(4, str(note), "damaged", "remove the note", arguments=[*train, VOCAB])
         note.write_text('{"something": "else"}')
-        titan_run.train(self.folder, *use, VOCAB)
+        done = titan_run.run(*train, VOCAB)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"{note} is no note of titan", done.stderr)
 
     # --- sources ---
     def test_the_same_text_by_every_way_trains_alike(self):

@@ -4,6 +4,7 @@
 Usage: report_test.py TITAN_PROGRAM EXAMPLES_FOLDER
 """
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -41,6 +42,18 @@ class Report(unittest.TestCase):
         done = titan_run.run("report", *words)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
+
+    def test_what_is_no_regular_file_is_not_replaced(self):
+        titan_run.train(self.folder)
+        pipe, dangling = self.folder.path / "pipe", self.folder.path / "dangling"
+        os.mkfifo(pipe)
+        dangling.symlink_to(self.folder.path / "nothing")
+        for path, kind in ((pipe, "a pipe"), ("/dev/null", "a device"), (dangling, "a link to a file"), (self.folder.path, "a folder")):
+            done = titan_run.run("report", self.folder.out, "-o", path, timeout=20)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(kind, done.stderr)
+        self.assertTrue(pipe.is_fifo() and dangling.is_symlink())
+        self.assertIn("<html", self.report(self.folder.out, "-o", "-").stdout)
 
     def run_json(self, out=None):
         return json.loads(((out or self.folder.out) / "run.json").read_text())

@@ -152,6 +152,11 @@ TEST(SignalGuardTest, RemembersTheFirstAndPutsBackWhatWasThere) {
     raise(SIGTERM);
     EXPECT_EQ(guard.received(), SIGTERM);
   }
+  {
+    const SignalGuard guard;
+    raise(SIGHUP);
+    EXPECT_EQ(guard.received(), SIGHUP);
+  }
   struct sigaction after = {};
   sigaction(SIGTERM, nullptr, &after);
   EXPECT_EQ(after.sa_handler, before.sa_handler);

@@ -92,8 +92,20 @@ const TiktokenPreset& preset_for(const TokenizerOptions& options, std::string_vi
           "), or model.tokenizer_path to a tokenizer.json");
 }
 
+/// A ModelProto begins with a piece (field 1), the piece with its text (field 1), and its score
+/// follows (field 2, fixed32): sentencepiece_model.proto of google/sentencepiece.
+bool looks_like_sentencepiece(std::string_view text) {
+  if (text.size() < 4 || text[0] != '\x0a' || text[2] != '\x0a') return false;
+  const auto score = 4 + static_cast<size_t>(static_cast<unsigned char>(text[3]));
+  return score < text.size() && text[score] == '\x15';
+}
+
 BpeTokenizerParts read_parts(const TokenizerOptions& options, const fs::path& path) {
   const std::string text = read_whole(path);
+  if (looks_like_sentencepiece(text))
+    throw data_error("the file is a SentencePiece model, which is not supported", path.string(),
+                     "use the tokenizer.json of a byte-level BPE tokenizer, or tokenize with the "
+                     "tokenizer's own program into a file of token ids (training.dataset: tokens)");
   const bool json = looks_like_json(text);
   const bool wants_json = options.format == "huggingface";
   if (options.format != "auto" && json != wants_json)
@@ -141,6 +153,13 @@ std::unique_ptr<Tokenizer> open_tokenizer(const TokenizerOptions& options) {
 bool holds_tokenizer(const fs::path& folder) {
   std::error_code ignored;
   return fs::is_directory(folder, ignored) && !files_in(folder, ignored).empty();
+}
+
+std::vector<fs::path> tokenizer_files(const TokenizerOptions& options) {
+  if (options.path.empty()) return {};
+  const fs::path file = resolved_file(options), config = file.parent_path() / "tokenizer_config.json";
+  if (is_there(config)) return {file, config};
+  return {file};
 }
 
 std::string tokenizer_sha256(const TokenizerOptions& options) {

@@ -31,6 +31,9 @@ std::unique_ptr<Tokenizer> open_tokenizer(const TokenizerOptions& options);
 /// Whether open_tokenizer() finds a tokenizer in this folder.
 bool holds_tokenizer(const std::filesystem::path& folder);
 
+/// The files that open_tokenizer() reads.
+std::vector<std::filesystem::path> tokenizer_files(const TokenizerOptions& options);
+
 /// SHA-256 of the tokenizer file, as 64 hexadecimal digits; "bytes" without a file.
 std::string tokenizer_sha256(const TokenizerOptions& options);
 

@@ -48,9 +48,20 @@ class ByteAlphabet {
   std::unordered_map<char32_t, char> bytes_;
 };
 
+constexpr const char* kUnsupportedHint =
+    "the file may be whole, titan reads byte-level BPE alone: use such a tokenizer, or tokenize with "
+    "the tokenizer's own program into a file of token ids (training.dataset: tokens)";
+
+JsonView model_of(const JsonView& file) {
+  if (file.value().is_object() && !file.value().contains("model"))
+    file.wrong("there is no 'model': this is no tokenizer.json of Hugging Face tokenizers",
+               kUnsupportedHint);
+  return file.at("model");
+}
+
 class TokenizerJson {
  public:
-  explicit TokenizerJson(const JsonView& file) : file_(file), model_(file.at("model")) {}
+  explicit TokenizerJson(const JsonView& file) : file_(file), model_(model_of(file)) {}
 
   BpeTokenizerParts read() {
     check_model();
@@ -75,17 +86,20 @@ class TokenizerJson {
     if (type != "BPE")
       model_.wrong(
           "the model '" + printable(type, 80) + "' is not supported, only BPE is",
-          "use a byte-level BPE tokenizer, or tokenize with the tokenizer's own program into a "
-          "file of token ids (training.dataset: tokens)");
+          kUnsupportedHint);
     for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"})
       if (model_.has(key) && !model_.at(key).text().empty())
-        model_.at(key).wrong("is not supported: byte-level tokenizers have none");
+        model_.at(key).wrong("is not supported: byte-level tokenizers have none",
+                               kUnsupportedHint);
     if (model_.flag_or("byte_fallback", false))
       model_.at("byte_fallback")
-          .wrong("true is not supported: in a byte-level tokenizer every byte has a token");
+          .wrong("true is not supported: in a byte-level tokenizer every byte has a token",
+                 kUnsupportedHint);
     if (model_.has("dropout") && !(model_.value().at("dropout").is_number() &&
                                    model_.value().at("dropout").get<double>() == 0))
-      model_.at("dropout").wrong("is not supported: the same text has to give the same ids");
+      model_.at("dropout").wrong("is not supported: the same text has to give the same ids",
+                                "titan has no dropout of merges: set it to null in a copy of the "
+                                "file to get the ids without it");
   }
 
   int64_t checked_id(const JsonView& value) const {
