@@ -31,8 +31,8 @@ constexpr const char* kTokenizer[] = {"tokenizer.json",
                                       "chat_template.jinja",
                                       "chat_template.json"};
 
-/// Links are followed, as folders of a download cache hold nothing else; so a file that is to be JSON
-/// must be: a link to something private must not end in a folder that is given away.
+/// Links are followed, as folders of a download cache hold nothing else; so a file that is to be
+/// JSON must be: a link to something private must not end in a folder that is given away.
 void require_json(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file || !nlohmann::json::accept(file))
@@ -45,7 +45,9 @@ bool copy_if_there(const fs::path& from, const fs::path& to) {
   std::error_code error;
   if (!fs::is_regular_file(from, error)) {
     if (fs::exists(fs::symlink_status(from, error)))
-      log_warning(from.string() + " is no file that can be copied (a broken link, a pipe, a folder): it is left out");
+      log_warning(
+          from.string() +
+          " is no file that can be copied (a broken link, a pipe, a folder): it is left out");
     return false;
   }
   if (from.extension() == ".json") require_json(from);

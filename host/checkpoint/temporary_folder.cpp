@@ -40,11 +40,13 @@ fs::path hidden_beside(const fs::path& target) {
   // What a process that was killed has left there.
   std::error_code error;
   std::vector<fs::path> left;
-  for (fs::directory_iterator entry(target.parent_path(), error), end; !error && entry != end; entry.increment(error)) {
+  for (fs::directory_iterator entry(target.parent_path(), error), end; !error && entry != end;
+       entry.increment(error)) {
     const std::string name = entry->path().filename().string();
     pid_t writer = 0;
     if (!name.starts_with(prefix) ||
-        std::from_chars(name.data() + prefix.size(), name.data() + name.size(), writer).ptr != name.data() + name.size())
+        std::from_chars(name.data() + prefix.size(), name.data() + name.size(), writer).ptr !=
+            name.data() + name.size())
       continue;
     if (writer > 0 && ::kill(writer, 0) != 0 && errno == ESRCH) left.push_back(entry->path());
   }

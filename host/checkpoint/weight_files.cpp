@@ -37,7 +37,8 @@ std::string nearest_step(const fs::path& folder) {
     for (fs::directory_iterator it(root, error), end; !error && it != end; it.increment(error)) {
       const std::string name = it->path().filename().string();
       int64_t step = -1;
-      if (name.starts_with("step-")) std::from_chars(name.data() + 5, name.data() + name.size(), step);
+      if (name.starts_with("step-"))
+        std::from_chars(name.data() + 5, name.data() + name.size(), step);
       if (step <= latest) continue;
       latest = step;
       found = it->path();
@@ -60,14 +61,15 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
   std::string text(static_cast<size_t>(file.size()), '\0');
   file.read(0, text.data(), file.size());
 
-  // An index is three levels deep; a deeper one would only fill memory. Names that occur twice would
-  // be told apart by nobody.
+  // An index is three levels deep; a deeper one would only fill memory. Names that occur twice
+  // would be told apart by nobody.
   constexpr int kMostDepth = 4;
   std::set<std::string> names;
   bool in_map = false;
   const auto watch = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
     using Event = nlohmann::json::parse_event_t;
-    if (depth > kMostDepth) throw wrong("the index is nested more than " + std::to_string(kMostDepth) + " levels deep");
+    if (depth > kMostDepth)
+      throw wrong("the index is nested more than " + std::to_string(kMostDepth) + " levels deep");
     if (event != Event::key) return true;
     const auto& key = parsed.get_ref<const std::string&>();
     if (depth == 1) in_map = key == "weight_map";
@@ -109,8 +111,9 @@ WeightFiles::WeightFiles(const fs::path& file_or_folder) : path_(file_or_folder)
   } else {
     const std::vector<fs::path> files = safetensors_files_of(path_);
     if (files.empty())
-      throw data_error("the folder '" + path_.string() + "' holds no *.safetensors file",
-                       path_.string(), nearest_step(path_) + "name a safetensors file or the folder that holds them");
+      throw data_error(
+          "the folder '" + path_.string() + "' holds no *.safetensors file", path_.string(),
+          nearest_step(path_) + "name a safetensors file or the folder that holds them");
     for (const fs::path& file : files) add_all(file);
   }
   for (const auto& [name, place] : places_) names_.push_back(name);
@@ -157,7 +160,8 @@ void WeightFiles::add_by_index(const fs::path& index) {
 
 bool holds_weights(const std::filesystem::path& folder) {
   std::error_code error;
-  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error))
     if (entry->path().extension() == ".safetensors") return true;
   return false;
 }

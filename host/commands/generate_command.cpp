@@ -87,7 +87,8 @@ void require_vocabulary(const data::Tokenizer& tokenizer, int64_t vocab_size) {
                     "--tokenizer", "name the tokenizer that the model was trained with");
 }
 
-/// eos_token_id of generation_config.json, else of config.json: one id or a list. Empty if there is none.
+/// eos_token_id of generation_config.json, else of config.json: one id or a list. Empty if there is
+/// none.
 std::vector<int64_t> end_ids_of_folder(const std::filesystem::path& folder) {
   for (const char* name : {"generation_config.json", checkpoint::kHfConfigFile}) {
     std::ifstream file(folder / name, std::ios::binary);
@@ -177,6 +178,61 @@ std::vector<std::string> GenerateCommand::prompt_texts() const {
   return texts;
 }
 
+generate::GenerationOptions GenerateCommand::checked_options() const {
+  if (samples_ < 1)
+    throw usage_error("--samples is a number of texts, found " + std::to_string(samples_),
+                      "--samples", "give 1 or more");
+  if (!system_.empty() && chat_.empty())
+    throw usage_error("--system has no effect without --chat", "--system",
+                      "add --chat llama3 or --chat chatml");
+  if (std::count(prompt_files_.begin(), prompt_files_.end(), "-") > 1)
+    throw usage_error("standard input can be read once", "--prompt-file", "give - once");
+  generate::GenerationOptions options = options_;
+  options.use_cache = !no_cache_;
+  options.stop_at_eos = !ignore_eos_;
+  for (const std::string& stop : options.stop)
+    if (stop.empty())
+      throw usage_error("an empty text ends nothing", "--stop", "leave it out, or name a text");
+  const generate::Sampler checked(options.sampling, 0);
+  return options;
+}
+
+std::vector<int64_t> GenerateCommand::prompt_ids(const std::string& text, bool with_bos,
+                                                 data::Tokenizer& tokenizer) const {
+  if (!chat_.empty()) {
+    std::vector<data::ChatMessage> messages;
+    if (!system_.empty()) messages.push_back({"system", system_});
+    messages.push_back({"user", text});
+    return chat_template(chat_, tokenizer).render_prompt(messages, tokenizer);
+  }
+  std::vector<int64_t> ids;
+  if (with_bos && !no_bos_ && tokenizer.bos()) ids.push_back(*tokenizer.bos());
+  tokenizer.encode(text, ids);
+  if (!ids.empty()) return ids;
+  if (no_bos_ && tokenizer.bos())
+    throw usage_error("--no-bos leaves an empty prompt nothing to begin with", "--prompt",
+                      "drop --no-bos, or give a prompt");
+  throw usage_error("an empty prompt has nothing to begin with: no BOS goes before it", "--prompt",
+                    "give a prompt of at least one character");
+}
+
+void GenerateCommand::print(const std::vector<std::string>& texts,
+                            const std::vector<std::vector<int64_t>>& prompts,
+                            const std::vector<generate::Completion>& completions) const {
+  nlohmann::json list = nlohmann::json::array();
+  for (size_t i = 0; i < completions.size(); ++i) {
+    const generate::Completion& completion = completions[i];
+    const std::string& prompt = texts[i / static_cast<size_t>(samples_)];
+    if (json_)
+      list.push_back(as_json(prompt, static_cast<int64_t>(prompts[i].size()), completion));
+    else
+      std::cout << "=== text " << i + 1 << " of " << completions.size() << " (ended by "
+                << generate::name_of(completion.finish) << "): " << printable(prompt, 60) << "\n"
+                << shown(completion.text) << "\n";
+  }
+  if (json_) std::cout << list.dump(2) << "\n";
+}
+
 int GenerateCommand::run(const std::function<ConfigArguments(const std::vector<std::string>&,
                                                              const std::string&)>& split) const {
   const ConfigArguments arguments = split(app_->remaining(), "generate");
@@ -184,60 +240,33 @@ int GenerateCommand::run(const std::function<ConfigArguments(const std::vector<s
     throw usage_error("no model was given", "titan generate",
                       "titan generate RUN/checkpoint/step-N --prompt TEXT; also a run's folder, a "
                       "config or a Hugging Face folder");
-  if (samples_ < 1)
-    throw usage_error("--samples is a number of texts, found " + std::to_string(samples_),
-                      "--samples", "give 1 or more");
-  if (!system_.empty() && chat_.empty())
-    throw usage_error("--system has no effect without --chat", "--system",
-                      "add --chat llama3 or --chat chatml");
-  generate::GenerationOptions options = options_;
-  options.use_cache = !no_cache_;
-  options.stop_at_eos = !ignore_eos_;
-  for (const std::string& stop : options.stop)
-    if (stop.empty()) throw usage_error("an empty text ends nothing", "--stop", "leave it out, or name a text");
-  if (std::count(prompt_files_.begin(), prompt_files_.end(), "-") > 1)
-    throw usage_error("standard input can be read once", "--prompt-file", "give - once");
-  const generate::Sampler checked(options.sampling, 0);  // before minutes of loading
+  // All that can be wrong with the line, before minutes of loading.
+  generate::GenerationOptions options = checked_options();
   const std::vector<std::string> texts = prompt_texts();
-
   const model::TrainSpecRegistry specs = train_specs();
   const WeightSource source = find_weights(*arguments.file, arguments.overrides, specs);
   const config::Config& config = source.config.values;
   const model::TrainSpec& spec = specs.get(config.model.name);
+  const int64_t vocab_size = train::whole_model_args(spec, config.model).vocab_size;
   const auto tokenizer = tokenizer_for(tokenizer_, source, special_);
-  require_vocabulary(*tokenizer, train::whole_model_args(spec, config.model).vocab_size);
+  require_vocabulary(*tokenizer, vocab_size);
   options.more_end_ids = end_ids_of_folder(source.assets);
   // As the model was trained: a run says it itself, of other models their tokenizer's files do.
-  const bool with_bos = !no_bos_ && tokenizer->bos() &&
-                        (source.hugging_face ? tokenizer->adds_bos() : config.training.add_bos);
+  const bool with_bos = source.hugging_face ? tokenizer->adds_bos() : config.training.add_bos;
   std::vector<std::vector<int64_t>> prompts;
-  for (const std::string& text : texts) {
-    std::vector<int64_t> ids;
-    if (!chat_.empty()) {
-      const data::ChatTemplate chat = chat_template(chat_, *tokenizer);
-      std::vector<data::ChatMessage> messages;
-      if (!system_.empty()) messages.push_back({"system", system_});
-      messages.push_back({"user", text});
-      ids = chat.render_prompt(messages, *tokenizer);
-    } else {
-      if (with_bos) ids.push_back(*tokenizer->bos());
-      tokenizer->encode(text, ids);
-      if (ids.empty())
-        throw usage_error(no_bos_ && tokenizer->bos() ? "--no-bos leaves an empty prompt nothing to begin with"
-                                                      : "an empty prompt has nothing to begin with: no BOS goes before it",
-                          "--prompt", no_bos_ ? "drop --no-bos, or give a prompt" : "give a prompt of at least one character");
-    }
-    for (int64_t i = 0; i < samples_; ++i) prompts.push_back(ids);
-  }
+  for (const std::string& text : texts)
+    prompts.insert(prompts.end(), static_cast<size_t>(samples_),
+                   prompt_ids(text, with_bos, *tokenizer));
 
   const plugins::Catalog catalog = find_plugins(&source.config);
   const AppliedConverters applied = load_converters(source.config, catalog);
   const train::Device device = train::resolve_device(config.training.device);
   const train::TrainedModel model = train::load_trained_model(
       config, spec, applied.registry, applied.requests, device, source.step);
-  if (tokenizer->vocab_size() < model.args.vocab_size)
-    log_info("ids from " + std::to_string(tokenizer->vocab_size()) + " on are never chosen: the tokenizer lacks them");
   for (const std::string& line : model.converters->summary()) log_info("converter " + line);
+  if (tokenizer->vocab_size() < vocab_size)
+    log_info("ids from " + std::to_string(tokenizer->vocab_size()) +
+             " on are never chosen: the tokenizer lacks them");
 
   const bool stream = prompts.size() == 1 && !json_;
   const auto start = std::chrono::steady_clock::now();
@@ -251,22 +280,14 @@ int GenerateCommand::run(const std::function<ConfigArguments(const std::vector<s
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
-  int64_t tokens = 0;
-  nlohmann::json list = nlohmann::json::array();
-  for (size_t i = 0; i < completions.size(); ++i) {
-    const generate::Completion& completion = completions[i];
-    const std::string& prompt = texts[i / static_cast<size_t>(samples_)];
-    tokens += static_cast<int64_t>(completion.ids.size());
-    if (json_)
-      list.push_back(as_json(prompt, static_cast<int64_t>(prompts[i].size()), completion));
-    else if (!stream)
-      std::cout << "=== text " << i + 1 << " of " << completions.size() << " (ended by "
-                << generate::name_of(completion.finish) << "): " << printable(prompt, 60) << "\n"
-                << shown(completion.text) << "\n";
-  }
-  if (json_) std::cout << list.dump(2) << "\n";
-  if (stream) std::cout << "\n";
+  if (stream)
+    std::cout << "\n";
+  else
+    print(texts, prompts, completions);
   std::cout.flush();
+  int64_t tokens = 0;
+  for (const generate::Completion& each : completions)
+    tokens += static_cast<int64_t>(each.ids.size());
   log_info(
       with_commas(tokens) + " tokens in " + fixed_point(seconds, 2) + " s" +
       (stream ? std::string(", ended by ") + generate::name_of(completions.front().finish) : ""));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "commands/command.h"
+#include "data/tokenizer.h"
 #include "generate/text_generator.h"
 
 namespace CLI {
@@ -27,7 +28,16 @@ class GenerateCommand {
               arguments) const;
 
  private:
+  /// What the line says, checked.
+  generate::GenerationOptions checked_options() const;
   std::vector<std::string> prompt_texts() const;
+  /// `with_bos`: whether the model was trained so.
+  std::vector<int64_t> prompt_ids(const std::string& text, bool with_bos,
+                                  data::Tokenizer& tokenizer) const;
+  /// `prompts`, `completions`: --samples of each of `texts`.
+  void print(const std::vector<std::string>& texts,
+             const std::vector<std::vector<int64_t>>& prompts,
+             const std::vector<generate::Completion>& completions) const;
 
   CLI::App* app_;
   std::vector<std::string> prompts_, prompt_files_;

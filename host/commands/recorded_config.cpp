@@ -12,8 +12,7 @@ namespace {
 /// Keys of section training that say how the model computes, not how it is trained.
 const std::set<std::string>& kept_training_keys() {
   static const std::set<std::string> keys = {"training.dtype", "training.mixed_precision_param",
-                                             "training.seed",
-                                            "training.add_bos"};
+                                             "training.seed", "training.add_bos"};
   return keys;
 }
 

@@ -58,7 +58,8 @@ WeightSource of_step(const fs::path& step, const std::vector<std::string>& overr
   const int64_t asked = source.config.values.checkpoint.load_step;
   if (asked != -1 && asked != manifest.position.step)
     throw usage_error("the step is given by the folder, " + step.string(), "checkpoint.load_step",
-                      "name the step itself: " + (step.parent_path() / checkpoint::step_folder_name(asked)).string());
+                      "name the step itself: " +
+                          (step.parent_path() / checkpoint::step_folder_name(asked)).string());
   use_step(source, step, manifest);
   return source;
 }
@@ -116,8 +117,9 @@ WeightSource find_weights(const fs::path& given, const std::vector<std::string>&
                           const model::TrainSpecRegistry& specs) {
   std::error_code error;
   if (given.extension() == ".safetensors")
-    throw usage_error("'" + given.string() + "' is a file of weights, which does not say what model it is", given.string(),
-                      "name the folder that it is in");
+    throw usage_error(
+        "'" + given.string() + "' is a file of weights, which does not say what model it is",
+        given.string(), "name the folder that it is in");
   if (!is_there(given))
     throw data_error("'" + given.string() + "' is not there", given.string(),
                      "name a step of a run (RUN/checkpoint/step-N), a run's folder, a config, or a "

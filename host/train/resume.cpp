@@ -53,12 +53,14 @@ bool holds_adapter_alone(const std::filesystem::path& model_file) {
                      [](const auto& entry) { return checkpoint::is_added_name(entry.name); });
 }
 
-/// Values beyond the range of a narrow type would be written as infinity; this may be the only copy.
+/// Values beyond the range of a narrow type would be written as infinity; this may be the only
+/// copy.
 at::Tensor to_export_type(const std::string& name, const at::Tensor& tensor, at::ScalarType type) {
   const at::Tensor narrow = tensor.to(type);
-  if (at::isfinite(narrow).all().item<bool>() || !at::isfinite(tensor).all().item<bool>()) return narrow;
-  log_warning("'" + name + "' has values that " + c10::toString(type) + " cannot hold: it is saved as " +
-              c10::toString(tensor.scalar_type()));
+  if (at::isfinite(narrow).all().item<bool>() || !at::isfinite(tensor).all().item<bool>())
+    return narrow;
+  log_warning("'" + name + "' has values that " + c10::toString(type) +
+              " cannot hold: it is saved as " + c10::toString(tensor.scalar_type()));
   return tensor;
 }
 
@@ -97,16 +99,20 @@ checkpoint::Snapshot take_snapshot(const RunParts& parts, const RunRecord& recor
 }
 
 void check_resume(const checkpoint::StepFolder& from, const RunRecord& record,
-                  const std::vector<std::string>& exclude, model::Module& model, data::Loader& loader) {
+                  const std::vector<std::string>& exclude, model::Module& model,
+                  data::Loader& loader) {
   const checkpoint::Manifest manifest = checkpoint::read_manifest(from.path);
   const std::filesystem::path model_file = from.path / checkpoint::kModelFile;
   const std::filesystem::path optimizer_file = from.path / checkpoint::kOptimizerFile;
-  if (manifest.model_only && (wants(exclude, "optimizer") || wants(exclude, "model")) && holds_adapter_alone(model_file))
+  if (manifest.model_only && (wants(exclude, "optimizer") || wants(exclude, "model")) &&
+      holds_adapter_alone(model_file))
     throw data_error("step-" + std::to_string(from.step) +
                          " holds only what converters added to the model (checkpoint.adapter_only)",
                      from.path.string(),
-                     "begin a new run from it: another job.dump_folder, checkpoint.initial_load_path=<its base> and "
-                     "checkpoint.adapter_load_path=" + from.path.string());
+                     "begin a new run from it: another job.dump_folder, "
+                     "checkpoint.initial_load_path=<its base> and "
+                     "checkpoint.adapter_load_path=" +
+                         from.path.string());
   if (manifest.model_only && wants(exclude, "optimizer"))
     throw data_error(
         "step-" + std::to_string(from.step) +
@@ -126,10 +132,12 @@ void check_resume(const checkpoint::StepFolder& from, const RunRecord& record,
 }
 
 void rehearse_resume(const checkpoint::StepFolder& from, const RunRecord& record,
-                     const std::vector<std::string>& exclude, model::Module& model, data::Loader& loader) {
+                     const std::vector<std::string>& exclude, model::Module& model,
+                     data::Loader& loader) {
   check_resume(from, record, exclude, model, loader);
   if (!wants(exclude, "model")) return;
-  checkpoint::load_weights(model, from.path / checkpoint::kModelFile, nullptr, type_rule(checkpoint::read_manifest(from.path)));
+  checkpoint::load_weights(model, from.path / checkpoint::kModelFile, nullptr,
+                           type_rule(checkpoint::read_manifest(from.path)));
 }
 
 ResumeReport resume_run(const checkpoint::StepFolder& from, const RunRecord& record,
@@ -146,14 +154,16 @@ ResumeReport resume_run(const checkpoint::StepFolder& from, const RunRecord& rec
         checkpoint::load_weights(parts.model, model_file, nullptr, type_rule(manifest));
     report.model_loaded = report.from_checkpoint = true;
     for (const auto& applied : record.converters)
-      report.new_converter = report.new_converter ||
-                             std::none_of(manifest.converters.begin(), manifest.converters.end(),
-                                          [&](const auto& saved) { return saved.instance == applied.instance; });
+      report.new_converter =
+          report.new_converter ||
+          std::none_of(manifest.converters.begin(), manifest.converters.end(),
+                       [&](const auto& saved) { return saved.instance == applied.instance; });
     report.missing = {loaded.missing_added.begin(), loaded.missing_added.end()};
     if (!loaded.missing_added.empty())
       log_warning("the checkpoint lacks '" + loaded.missing_added.front() + "'" +
                   (loaded.missing_added.size() > 1
-                       ? " and " + std::to_string(loaded.missing_added.size() - 1) + " others that converters add"
+                       ? " and " + std::to_string(loaded.missing_added.size() - 1) +
+                             " others that converters add"
                        : "") +
                   ": initial values are kept");
   }
