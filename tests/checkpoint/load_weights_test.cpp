@@ -270,13 +270,17 @@ TEST(LoadWeightsTest, StateOfConvertersMayBeMissingOrUnused) {
                [&] { load_weights(root, folder / "w"); });
 }
 
-TEST(LoadWeightsTest, NeedsStorageToFill) {
+TEST(LoadWeightsTest, WithoutStorageTheFilesAreChecked) {
   auto root = std::make_unique<WeightHolder>();
   root->add("norm.weight", {2});
   ScratchFolder folder;
-  write_safetensors(folder / "w", {{"norm.weight", at::ones({2})}});
-  expect_error(ExitStatus::kInternal, {"before the model was materialized", "norm.weight"},
-               [&] { load_weights(*root, folder / "w"); });
+  write_safetensors(folder / "fits", {{"norm.weight", at::ones({2})}});
+  EXPECT_FALSE(load_weights(*root, folder / "fits").copied);
+  write_safetensors(folder / "not", {{"norm.weight", at::ones({3})}});
+  expect_error(ExitStatus::kData, {"norm.weight", "[3]", "[2]"},
+               [&] { load_weights(*root, folder / "not"); });
+  model::materialize(*root, at::kCPU, 0);
+  EXPECT_TRUE(load_weights(*root, folder / "fits").copied);
 }
 
 }  // namespace
