@@ -91,6 +91,12 @@ void RegularFile::read(int64_t offset, void* to, int64_t size) const {
   }
 }
 
+std::string RegularFile::text() const {
+  std::string text(static_cast<size_t>(size_), '\0');
+  read(0, text.data(), size_);
+  return text;
+}
+
 std::shared_ptr<char> RegularFile::map() const {
   if (size_ == 0) return nullptr;
   const size_t size = static_cast<size_t>(size_);

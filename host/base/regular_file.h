@@ -26,6 +26,9 @@ class RegularFile {
   /// read ends in a message here and in SIGBUS there.
   void read(int64_t offset, void* to, int64_t size) const;
 
+  /// All of it, read now; the caller has looked at size().
+  std::string text() const;
+
   /// The whole file in memory, read lazily; writes stay private to this process. The map outlives
   /// this object. Null for an empty file.
   std::shared_ptr<char> map() const;

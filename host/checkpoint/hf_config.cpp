@@ -41,9 +41,7 @@ Json read_config(const std::filesystem::path& path) {
     throw data_error("it has " + std::to_string(file.size()) + " bytes, at most " +
                          std::to_string(kMostConfigBytes) + " are accepted",
                      path.string(), "name the config.json of a model");
-  std::string text(static_cast<size_t>(file.size()), '\0');
-  file.read(0, text.data(), file.size());
-  return parse_config(text, path.string());
+  return parse_config(file.text(), path.string());
 }
 
 /// Typed access; every failure names the file and the key.
@@ -242,6 +240,21 @@ model::ModelArgs read_hf_config(const std::filesystem::path& file, const model::
                      error.hint());
   }
   return args;
+}
+
+std::vector<int64_t> hf_end_ids(const std::filesystem::path& folder) {
+  std::error_code error;
+  for (const char* name : {"generation_config.json", kHfConfigFile}) {
+    if (!std::filesystem::exists(folder / name, error)) continue;
+    const Json config = read_config(folder / name);
+    const auto found = config.find("eos_token_id");
+    if (found == config.end()) continue;
+    std::vector<int64_t> ids;
+    for (const Json& id : found->is_array() ? *found : Json::array({*found}))
+      if (id.is_number_integer()) ids.push_back(id.get<int64_t>());
+    if (!ids.empty()) return ids;
+  }
+  return {};
 }
 
 std::string hf_config_text(const model::ModelArgs& args, const model::TrainSpec& spec,

@@ -1,8 +1,10 @@
 /// config.json of a Hugging Face folder: the sizes of a model, read and written.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "model/train_spec.h"
 
@@ -18,6 +20,10 @@ model::ModelArgs read_hf_config(const std::filesystem::path& file, const model::
 
 /// Its "model_type"; empty if it has none, and so is no config of a Hugging Face model.
 std::string hf_model_type(const std::filesystem::path& file);
+
+/// eos_token_id of the folder's generation_config.json, else of its config.json: one id or a list.
+/// Empty if neither is there or has one; a data error if a file is no such config.
+std::vector<int64_t> hf_end_ids(const std::filesystem::path& folder);
 
 /// A config.json with these sizes, which read_hf_config() and transformers 4 and 5 read. `dtype` is
 /// torch's name for the type of the weights. `base`: text of the config.json that the model began

@@ -123,9 +123,7 @@ std::string text_of(const fs::path& path) {
   if (path.empty() || !fs::exists(path, error)) return {};
   const RegularFile file =
       RegularFile::open(path, "Hugging Face config", "name a folder that holds a config.json");
-  std::string text(static_cast<size_t>(file.size()), '\0');
-  file.read(0, text.data(), file.size());
-  return text;
+  return file.text();
 }
 
 void require_stock_weights(const WeightFiles& files) {

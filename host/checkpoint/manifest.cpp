@@ -207,9 +207,7 @@ Manifest read_manifest(const std::filesystem::path& folder) {
     throw data_error("the state of the checkpoint has " + std::to_string(file.size()) +
                          " bytes, at most " + std::to_string(kMaxManifestBytes) + " are accepted",
                      path.string(), "remove the folder, or resume from another step");
-  std::string text(static_cast<size_t>(file.size()), '\0');
-  file.read(0, text.data(), file.size());
-  return parse_manifest(text, path.string());
+  return parse_manifest(file.text(), path.string());
 }
 
 void verify_file(const std::filesystem::path& path, const FileSum& saved) {

@@ -58,8 +58,7 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
   if (file.size() > kMaxIndexBytes)
     throw wrong("the index has " + std::to_string(file.size()) + " bytes, at most " +
                 std::to_string(kMaxIndexBytes) + " are accepted");
-  std::string text(static_cast<size_t>(file.size()), '\0');
-  file.read(0, text.data(), file.size());
+  const std::string text = file.text();
 
   // An index is three levels deep; a deeper one would only fill memory. Names that occur twice
   // would be told apart by nobody.

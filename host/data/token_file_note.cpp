@@ -49,12 +49,6 @@ std::optional<int64_t> note_id(const NoteJson& json, const char* key, const std:
   return note_count(json, key, where);
 }
 
-std::string whole_text(const RegularFile& file) {
-  std::string text(static_cast<size_t>(file.size()), '\0');
-  file.read(0, text.data(), file.size());
-  return text;
-}
-
 }  // namespace
 
 std::filesystem::path note_path(const std::filesystem::path& token_file) {
@@ -114,7 +108,7 @@ std::optional<TokenFileNote> read_token_note(const std::filesystem::path& token_
   const RegularFile file =
       RegularFile::open(path, "note of the token file", "remove it, or make it readable");
   std::optional<TokenFileNote> note;
-  if (file.size() <= kMostNoteBytes) note = parse_token_note(whole_text(file), path.string());
+  if (file.size() <= kMostNoteBytes) note = parse_token_note(file.text(), path.string());
   if (!note)
     log_info(path.string() + " is no note of titan: the tokens are used without its checks");
   return note;
@@ -125,7 +119,7 @@ void check_note_replaceable(const std::filesystem::path& note, const std::string
   const RegularFile file = RegularFile::open(note, "file in the place of the note", "remove it");
   if (file.size() <= kMostNoteBytes) {
     const NoteJson json =
-        NoteJson::parse(whole_text(file), nullptr, /*allow_exceptions=*/false);
+        NoteJson::parse(file.text(), nullptr, /*allow_exceptions=*/false);
     if (json.is_object() && json.contains("kind") && json.at("kind") == kNoteKind) return;
   }
   throw usage_error("the note of the ids goes to '" + note.string() +

@@ -113,9 +113,7 @@ std::optional<RunFile> read_run_file(const std::filesystem::path& folder) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return std::nullopt;
   const RegularFile file = RegularFile::open(path, "run file", "name the dump folder of a run");
-  std::string text(static_cast<size_t>(file.size()), '\0');
-  file.read(0, text.data(), file.size());
-  return parse_run_file(text, path.string());
+  return parse_run_file(file.text(), path.string());
 }
 
 }  // namespace titan::observe

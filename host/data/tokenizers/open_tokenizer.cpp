@@ -31,9 +31,7 @@ std::string read_whole(const fs::path& path) {
     throw data_error("the tokenizer file has " + std::to_string(file.size()) + " bytes, at most " +
                          std::to_string(kMostTokenizerBytes) + " are accepted",
                      path.string(), kTokenizerHint);
-  std::string text(static_cast<size_t>(file.size()), '\0');
-  file.read(0, text.data(), file.size());
-  return text;
+  return file.text();
 }
 
 bool is_there(const fs::path& path) {
