@@ -22,10 +22,28 @@ std::string first_names(const std::vector<std::string>& names) {
          (names.size() > kShown ? " and " + std::to_string(names.size() - kShown) + " more" : "");
 }
 
+checkpoint::HfNameMap hf_names(const model::TrainSpec& spec, const model::ModelArgs& args) {
+  checkpoint::HfNameMap names;
+  const std::shared_ptr<model::HfNaming> naming = spec.hf_naming(args);
+  names.native_name = [naming](const std::string& name) { return naming->to_native(name); };
+  names.to_native = [naming](const std::string& name, const at::Tensor& value) {
+    return naming->value_to_native(name, value);
+  };
+  return names;
+}
+
+checkpoint::LoadReport load_base(model::Module& root, const model::TrainSpec& spec,
+                                 const model::ModelArgs& args, const std::string& path) {
+  if (!spec.hf_naming) return checkpoint::load_weights(root, path);
+  const checkpoint::HfNameMap names = hf_names(spec, args);
+  return checkpoint::load_weights(root, path, &names);
+}
+
 void load_adapter(model::Module& root, const std::string& adapter) {
   checkpoint::verify_weights(adapter);
   const checkpoint::LoadReport added = checkpoint::load_added(root, adapter);
-  log_info((added.copied ? "loaded what converters added from " : "what converters added fits: ") + adapter);
+  log_info((added.copied ? "loaded what converters added from " : "what converters added fits: ") +
+           adapter);
   if (!added.unused_added.empty())
     log_warning("the adapter has " + first_names(added.unused_added) +
                 ", which no applied converter uses");
@@ -42,18 +60,9 @@ InitialWeights load_initial_weights(model::Module& root, const model::TrainSpec&
   if (!path.empty()) {
     const std::optional<checkpoint::Manifest> manifest = checkpoint::verify_weights(path);
     check_hf_sizes(path, spec, args, config.model.args);
-    checkpoint::HfNameMap names;
-    std::shared_ptr<model::HfNaming> naming;
-    if (spec.hf_naming) {
-      naming = spec.hf_naming(args);
-      names.native_name = [naming](const std::string& name) { return naming->to_native(name); };
-      names.to_native = [naming](const std::string& name, const at::Tensor& value) {
-        return naming->value_to_native(name, value);
-      };
-    }
-    const checkpoint::LoadReport report =
-        checkpoint::load_weights(root, path, spec.hf_naming ? &names : nullptr);
-    log_info((report.copied ? "loaded weights from " : "the weights fit: ") + path + (report.hugging_face ? " (Hugging Face names)" : ""));
+    const checkpoint::LoadReport report = load_base(root, spec, args, path);
+    log_info((report.copied ? "loaded weights from " : "the weights fit: ") + path +
+             (report.hugging_face ? " (Hugging Face names)" : ""));
     if (adapter.empty() && !report.missing_added.empty())
       log_info("the checkpoint has no " + first_names(report.missing_added) +
                ": initial values are kept");
@@ -66,6 +75,13 @@ InitialWeights load_initial_weights(model::Module& root, const model::TrainSpec&
   }
   if (!adapter.empty()) load_adapter(root, adapter);
   return weights;
+}
+
+void put_back_initial_weights(model::Module& root, const model::TrainSpec& spec,
+                              const model::ModelArgs& args, const config::Config& config) {
+  const config::Checkpoint& places = config.checkpoint;
+  if (!places.initial_load_path.empty()) load_base(root, spec, args, places.initial_load_path);
+  if (!places.adapter_load_path.empty()) checkpoint::load_added(root, places.adapter_load_path);
 }
 
 }  // namespace titan::train

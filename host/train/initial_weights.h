@@ -20,4 +20,8 @@ struct InitialWeights {
 InitialWeights load_initial_weights(model::Module& root, const model::TrainSpec& spec,
                                     const model::ModelArgs& args, const config::Config& config);
 
+/// The same values once more, without checksums and log: for after converters' hooks have run.
+void put_back_initial_weights(model::Module& root, const model::TrainSpec& spec,
+                              const model::ModelArgs& args, const config::Config& config);
+
 }  // namespace titan::train

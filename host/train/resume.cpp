@@ -98,9 +98,9 @@ checkpoint::Snapshot take_snapshot(const RunParts& parts, const RunRecord& recor
   return snapshot;
 }
 
-void check_resume(const checkpoint::StepFolder& from, const RunRecord& record,
-                  const std::vector<std::string>& exclude, model::Module& model,
-                  data::Loader& loader) {
+checkpoint::Manifest check_resume(const checkpoint::StepFolder& from, const RunRecord& record,
+                                  const std::vector<std::string>& exclude, model::Module& model,
+                                  data::Loader& loader) {
   const checkpoint::Manifest manifest = checkpoint::read_manifest(from.path);
   const std::filesystem::path model_file = from.path / checkpoint::kModelFile;
   const std::filesystem::path optimizer_file = from.path / checkpoint::kOptimizerFile;
@@ -129,22 +129,22 @@ void check_resume(const checkpoint::StepFolder& from, const RunRecord& record,
     checkpoint::verify_file(optimizer_file, manifest.files.at(checkpoint::kOptimizerFile));
   if (wants(exclude, "dataloader")) loader.restore(manifest.loader);
   if (wants(exclude, "model")) refuse_dropped_state(manifest, model, model_file);
+  return manifest;
 }
 
 void rehearse_resume(const checkpoint::StepFolder& from, const RunRecord& record,
                      const std::vector<std::string>& exclude, model::Module& model,
                      data::Loader& loader) {
-  check_resume(from, record, exclude, model, loader);
+  const checkpoint::Manifest manifest = check_resume(from, record, exclude, model, loader);
   if (!wants(exclude, "model")) return;
-  checkpoint::load_weights(model, from.path / checkpoint::kModelFile, nullptr,
-                           type_rule(checkpoint::read_manifest(from.path)));
+  checkpoint::load_weights(model, from.path / checkpoint::kModelFile, nullptr, type_rule(manifest));
 }
 
 ResumeReport resume_run(const checkpoint::StepFolder& from, const RunRecord& record,
                         const std::vector<std::string>& exclude, const RunParts& parts) {
   const auto wanted = [&](const char* part) { return wants(exclude, part); };
-  check_resume(from, record, exclude, parts.model, parts.loader);
-  const checkpoint::Manifest manifest = checkpoint::read_manifest(from.path);
+  const checkpoint::Manifest manifest =
+      check_resume(from, record, exclude, parts.model, parts.loader);
   const std::filesystem::path model_file = from.path / checkpoint::kModelFile;
   const std::filesystem::path optimizer_file = from.path / checkpoint::kOptimizerFile;
 

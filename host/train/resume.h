@@ -39,8 +39,8 @@ struct ResumeReport {
 
 /// What resume_run() checks before it changes anything: files against their checksums, the place in
 /// the data (`loader` is moved there), and state of converters that would be dropped. Logs what makes
-/// the resume inexact; throws a data error.
-void check_resume(const checkpoint::StepFolder& from, const RunRecord& record,
+/// the resume inexact; throws a data error. Returns what the checkpoint says of itself.
+checkpoint::Manifest check_resume(const checkpoint::StepFolder& from, const RunRecord& record,
                   const std::vector<std::string>& exclude, model::Module& model, data::Loader& loader);
 
 /// check_resume() for a model on the meta device, and whether the weights have its names, shapes and

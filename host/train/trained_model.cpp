@@ -54,7 +54,7 @@ TrainedModel load_trained_model(const config::Config& config, const model::Train
       weights.missing, nullptr, step);
   // The hooks of the run that saved these weights have done their work in them.
   if (step > 0 && made.converters->has_hooks())
-    load_initial_weights(*made.root, spec, made.args, config);
+    put_back_initial_weights(*made.root, spec, made.args, config);
   return made;
 }
 
