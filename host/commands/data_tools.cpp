@@ -197,7 +197,6 @@ int DataTools::tokenize() const {
 
   constexpr int64_t kUnit = 1000;  // the progress counts kilobytes
   Progress progress("tokenize, kB", data::stored_bytes_of(options.files) / kUnit, STDERR_FILENO);
-  train::ignore_file_size_signal();
   const train::SignalGuard signals;
   checkpoint::AtomicFile file(output_);
   const bool narrow = note.token_dtype == "uint16";

@@ -27,6 +27,7 @@
 #include "commands/weight_source.h"
 #include "data/chat_template.h"
 #include "data/tokenizers/open_tokenizer.h"
+#include "train/data_options.h"
 #include "train/model_args.h"
 #include "train/signals.h"
 #include "train/trained_model.h"
@@ -62,45 +63,17 @@ std::string read_prompt(const std::string& name) {
   return text;
 }
 
-/// The one that is named, the config's, that of the model's folder, else one id a byte.
-std::unique_ptr<data::Tokenizer> tokenizer_for(const std::string& named, const WeightSource& source,
+/// The one that is named, else the run's or the model's own.
+std::unique_ptr<data::Tokenizer> tokenizer_for(const std::string& named, config::Config config,
                                                bool parse_special) {
-  const config::Model& model = source.config.values.model;
-  data::TokenizerOptions options;
-  options.path = named.empty() ? model.tokenizer_path : named;
-  options.format = model.tokenizer_format;
+  if (!named.empty()) config.model.tokenizer_path = named;
+  data::TokenizerOptions options = train::tokenizer_options(config);
   options.parse_special_tokens = parse_special;
-  if (options.path.empty() && options.format != "bytes" && !source.assets.empty()) {
-    if (data::holds_tokenizer(source.assets))
-      options.path = source.assets;
-    else if (model.flavor == "from_hf")
-      throw data_error("'" + source.assets.string() + "' holds no tokenizer", "--tokenizer",
-                       "name the folder or file of the model's tokenizer: --tokenizer FOLDER");
-  }
+  if (options.path.empty() && options.format != "bytes" &&
+      config.model.flavor == train::kFlavorFromHf)
+    throw data_error("'" + config.model.hf_assets_path + "' holds no tokenizer", "--tokenizer",
+                     "name the folder or file of the model's tokenizer: --tokenizer FOLDER");
   return data::open_tokenizer(options);
-}
-
-void require_vocabulary(const data::Tokenizer& tokenizer, int64_t vocab_size) {
-  if (tokenizer.vocab_size() <= vocab_size) return;
-  throw usage_error("the tokenizer has " + with_commas(tokenizer.vocab_size()) +
-                        " ids, the model knows " + with_commas(vocab_size),
-                    "--tokenizer", "name the tokenizer that the model was trained with");
-}
-
-/// eos_token_id of generation_config.json, else of config.json: one id or a list. Empty if there is
-/// none.
-std::vector<int64_t> end_ids_of_folder(const std::filesystem::path& folder) {
-  for (const char* name : {"generation_config.json", checkpoint::kHfConfigFile}) {
-    std::ifstream file(folder / name, std::ios::binary);
-    const nlohmann::json json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || !json.contains("eos_token_id")) continue;
-    const nlohmann::json& found = json["eos_token_id"];
-    std::vector<int64_t> ids;
-    for (const nlohmann::json& id : found.is_array() ? found : nlohmann::json::array({found}))
-      if (id.is_number_integer()) ids.push_back(id.get<int64_t>());
-    if (!ids.empty()) return ids;
-  }
-  return {};
 }
 
 /// What the chat room says in terms of the config, in those of this command.
@@ -205,9 +178,7 @@ std::vector<int64_t> GenerateCommand::prompt_ids(const std::string& text, bool w
     messages.push_back({"user", text});
     return chat_template(chat_, tokenizer).render_prompt(messages, tokenizer);
   }
-  std::vector<int64_t> ids;
-  if (with_bos && !no_bos_ && tokenizer.bos()) ids.push_back(*tokenizer.bos());
-  tokenizer.encode(text, ids);
+  std::vector<int64_t> ids = generate::encode_prompt(tokenizer, text, with_bos && !no_bos_);
   if (!ids.empty()) return ids;
   if (no_bos_ && tokenizer.bos())
     throw usage_error("--no-bos leaves an empty prompt nothing to begin with", "--prompt",
@@ -248,9 +219,11 @@ int GenerateCommand::run(const std::function<ConfigArguments(const std::vector<s
   const config::Config& config = source.config.values;
   const model::TrainSpec& spec = specs.get(config.model.name);
   const int64_t vocab_size = train::whole_model_args(spec, config.model).vocab_size;
-  const auto tokenizer = tokenizer_for(tokenizer_, source, special_);
-  require_vocabulary(*tokenizer, vocab_size);
-  options.more_end_ids = end_ids_of_folder(source.assets);
+  const auto tokenizer = tokenizer_for(tokenizer_, config, special_);
+  generate::require_vocabulary(*tokenizer, vocab_size, "--tokenizer",
+                               "name the tokenizer that the model was trained with");
+  if (!config.model.hf_assets_path.empty())
+    options.more_end_ids = checkpoint::hf_end_ids(config.model.hf_assets_path);
   // As the model was trained: a run says it itself, of other models their tokenizer's files do.
   const bool with_bos = source.hugging_face ? tokenizer->adds_bos() : config.training.add_bos;
   std::vector<std::vector<int64_t>> prompts;

@@ -79,8 +79,9 @@ config::LoadedConfig with_hf_sizes(config::LoadedConfig config, const model::Tra
                       "model.flavor",
                       "set model.hf_assets_path (or checkpoint.initial_load_path) to a folder that "
                       "holds a config.json");
-  const std::filesystem::path folder =
-      model.hf_assets_path.empty() ? weights : model.hf_assets_path;
+  // From here on it has one name, also in what a checkpoint records.
+  if (model.hf_assets_path.empty()) model.hf_assets_path = weights;
+  const std::filesystem::path folder = model.hf_assets_path;
   const std::filesystem::path file = folder / checkpoint::kHfConfigFile;
   // The same object with every key of the file; what the config gives itself stays.
   config::Config from_file;

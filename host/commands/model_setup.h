@@ -19,8 +19,9 @@ const model::TrainSpec& spec_of_hf_config(const model::TrainSpecRegistry& specs,
 /// model of absurd sizes takes for ever. A data error.
 void check_hf_args(const model::ModelArgs& args, const std::filesystem::path& folder);
 
-/// With model.flavor: from_hf, model.args filled from the config.json of model.hf_assets_path (or of
-/// checkpoint.initial_load_path). What the config gives itself stays, and each such difference is logged.
+/// With model.flavor: from_hf, model.args filled from the config.json of model.hf_assets_path, which
+/// becomes checkpoint.initial_load_path where it is not set. What the config gives itself stays, and
+/// each such difference is logged.
 config::LoadedConfig with_hf_sizes(config::LoadedConfig config, const model::TrainSpec& spec);
 
 /// A family may name converters of its own; they apply when the config has no model.converters.

@@ -12,7 +12,6 @@
 #include "config/fields.h"
 #include "config/option_text.h"
 #include "observe/report_page.h"
-#include "train/signals.h"
 
 namespace titan::commands {
 namespace {
@@ -76,7 +75,6 @@ void report(const std::vector<std::string>& runs, const std::string& output) {
     std::cout << page;
     return;
   }
-  train::ignore_file_size_signal();
   checkpoint::AtomicFile file(path);
   file.write(page.data(), static_cast<int64_t>(page.size()));
   refuse_other_files(path);  // once more: reading long runs takes a while

@@ -54,7 +54,6 @@ WeightSource of_step(const fs::path& step, const std::vector<std::string>& overr
   const checkpoint::Manifest manifest = checkpoint::read_manifest(step);
   WeightSource source;
   source.config = recorded_config(manifest, step, overrides);
-  source.assets = source.config.values.model.hf_assets_path;
   const int64_t asked = source.config.values.checkpoint.load_step;
   if (asked != -1 && asked != manifest.position.step)
     throw usage_error("the step is given by the folder, " + step.string(), "checkpoint.load_step",
@@ -72,8 +71,6 @@ WeightSource of_config(const fs::path& file, const std::vector<std::string>& ove
   const model::TrainSpec& spec = specs.get(source.config.values.model.name);
   source.config = with_hf_sizes(with_default_converters(std::move(source.config), spec), spec);
   const config::Config& config = source.config.values;
-  source.assets = config.model.hf_assets_path.empty() ? config.checkpoint.initial_load_path
-                                                      : config.model.hf_assets_path;
   const fs::path root = fs::path(config.job.dump_folder) / config.checkpoint.folder;
   if (const auto step =
           steps ? checkpoint::choose_step(root, config.checkpoint.load_step) : std::nullopt)
@@ -99,7 +96,6 @@ WeightSource of_hf_folder(const fs::path& folder, const std::vector<std::string>
                                                "\ncheckpoint:\n  initial_load_path: " + path + "\n",
                                            folder.string(), overrides);
   source.config = with_hf_sizes(std::move(source.config), spec);
-  source.assets = folder;
   source.hugging_face = true;
   return source;
 }

@@ -14,9 +14,8 @@ namespace titan::commands {
 /// A config whose checkpoint.initial_load_path (and adapter_load_path) are the weights.
 struct WeightSource {
   config::LoadedConfig config;
-  int64_t step = 0;              ///< optimizer steps that the weights have seen here; 0: not known
-  std::filesystem::path assets;  ///< a folder that may hold a tokenizer; may be empty
-  bool hugging_face = false;     ///< the weights are those of a Hugging Face folder, not of a run
+  int64_t step = 0;           ///< optimizer steps that the weights have seen here; 0: not known
+  bool hugging_face = false;  ///< the weights are those of a Hugging Face folder, not of a run
 };
 
 /// The latest complete step of a run's folder, or of the folder of its checkpoints; `given` itself

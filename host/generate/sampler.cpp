@@ -28,13 +28,17 @@ std::mt19937_64 engine_of(uint64_t seed, int64_t text) {
 Sampler::Sampler(const SamplingOptions& options, int64_t text)
     : options_(options), engine_(engine_of(options.seed, text)) {
   if (!(options.temperature >= 0) || !std::isfinite(options.temperature))
-    throw usage_error("a temperature is 0 (the most likely token) or more, found " + shortest_float(options.temperature), "temperature",
-                      "0.7 is a common choice");
+    throw usage_error("a temperature is 0 (the most likely token) or more, found " +
+                          shortest_float(options.temperature),
+                      "temperature", "0.7 is a common choice");
   if (options.top_k < 0)
-    throw usage_error("top_k is a number of tokens, 0 means all; found " + std::to_string(options.top_k), "top_k", "50 is a common choice");
+    throw usage_error(
+        "top_k is a number of tokens, 0 means all; found " + std::to_string(options.top_k), "top_k",
+        "50 is a common choice");
   if (!(options.top_p > 0 && options.top_p <= 1))
-    throw usage_error("top_p is a share of probability: above 0, at most 1; found " + shortest_float(options.top_p), "top_p",
-                      "0.9 is a common choice");
+    throw usage_error("top_p is a share of probability: above 0, at most 1; found " +
+                          shortest_float(options.top_p),
+                      "top_p", "0.9 is a common choice");
 }
 
 int64_t Sampler::pick(const at::Tensor& logits, int64_t known) {

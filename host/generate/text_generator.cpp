@@ -149,9 +149,13 @@ class CachedReader final : public Reader {
 void check(const std::vector<std::vector<int64_t>>& prompts, const GenerationOptions& options,
            int64_t longest) {
   if (options.max_new_tokens < 1)
-    throw usage_error("at least one token must be generated, found " + std::to_string(options.max_new_tokens), "max_new_tokens", "give 1 or more");
+    throw usage_error(
+        "at least one token must be generated, found " + std::to_string(options.max_new_tokens),
+        "max_new_tokens", "give 1 or more");
   if (options.batch_size < 1)
-    throw usage_error("at least one text is written at a time, found " + std::to_string(options.batch_size), "batch_size", "give 1 or more");
+    throw usage_error(
+        "at least one text is written at a time, found " + std::to_string(options.batch_size),
+        "batch_size", "give 1 or more");
   for (size_t i = 0; i < prompts.size(); ++i) {
     const auto length = static_cast<int64_t>(prompts[i].size());
     if (length == 0)
@@ -173,8 +177,25 @@ const char* name_of(Finish finish) {
     case Finish::kEos: return "eos";
     case Finish::kStop: return "stop";
     case Finish::kContext: return "context";
+    case Finish::kInterrupted: return "interrupted";
   }
   return "";
+}
+
+void require_vocabulary(const data::Tokenizer& tokenizer, int64_t vocab_size,
+                        const std::string& where, const std::string& hint) {
+  if (tokenizer.vocab_size() > vocab_size)
+    throw usage_error("the tokenizer has " + with_commas(tokenizer.vocab_size()) +
+                          " ids, the model knows " + with_commas(vocab_size),
+                      where, hint);
+}
+
+std::vector<int64_t> encode_prompt(data::Tokenizer& tokenizer, const std::string& text,
+                                   bool with_bos) {
+  std::vector<int64_t> ids;
+  if (with_bos && tokenizer.bos()) ids.push_back(*tokenizer.bos());
+  tokenizer.encode(text, ids);
+  return ids;
 }
 
 std::vector<int64_t> end_ids(const data::Tokenizer& tokenizer) {
@@ -226,7 +247,7 @@ std::vector<Completion> generate(model::Module& decoder, model::CallContext cont
         open[i]->add(logits[static_cast<int64_t>(i)], tokenizer, ends, options, longest, on_text);
       std::erase_if(open, [](const Row* row) { return row->done(); });
     }
-    for (Row* row : open) row->end(Finish::kLength, on_text);
+    for (Row* row : open) row->end(Finish::kInterrupted, on_text);
     for (const auto& row : rows) completions.push_back(row->take());
   }
   return completions;

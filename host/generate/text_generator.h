@@ -20,17 +20,18 @@ struct GenerationOptions {
   std::vector<std::string> stop;  ///< a text ends before the first of these
   bool stop_at_eos = true;        ///< and at a token of end_ids(), or of more_end_ids
   std::vector<int64_t> more_end_ids;
-  bool use_cache = true;          ///< where the model allows it: see KvCache::fits
-  int64_t batch_size = 8;         ///< texts that are written side by side
+  bool use_cache = true;   ///< where the model allows it: see KvCache::fits
+  int64_t batch_size = 8;  ///< texts that are written side by side
 };
 
 enum class Finish {
-  kLength,   ///< max_new_tokens
-  kEos,      ///< a token that ends a text
-  kStop,     ///< a stop string
-  kContext,  ///< the model takes no longer sequences
+  kLength,       ///< max_new_tokens
+  kEos,          ///< a token that ends a text
+  kStop,         ///< a stop string
+  kContext,      ///< the model takes no longer sequences
+  kInterrupted,  ///< `stopped` said so
 };
-/// "length", "eos", "stop", "context".
+/// "length", "eos", "stop", "context", "interrupted".
 const char* name_of(Finish finish);
 
 struct Completion {
@@ -38,6 +39,15 @@ struct Completion {
   std::string text;          ///< valid UTF-8; without end token and stop string
   Finish finish = Finish::kLength;
 };
+
+/// Throws a usage error with `where` and `hint` if the tokenizer has ids that a model of
+/// `vocab_size` does not know.
+void require_vocabulary(const data::Tokenizer& tokenizer, int64_t vocab_size,
+                        const std::string& where, const std::string& hint);
+
+/// The ids of a prompt, behind the tokenizer's BOS if it has one and `with_bos` says so.
+std::vector<int64_t> encode_prompt(data::Tokenizer& tokenizer, const std::string& text,
+                                   bool with_bos);
 
 /// The tokenizer's EOS, and the ends of messages that chat models know: <|eot_id|>, <|eom_id|>,
 /// <|im_end|>, <|endoftext|>.

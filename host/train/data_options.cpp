@@ -1,21 +1,22 @@
 #include "train/data_options.h"
 
 #include "config/mixture.h"
+#include "data/tokenizers/open_tokenizer.h"
+#include "train/model_args.h"
 
 namespace titan::train {
-namespace {
-
-/// Of a model that is defined by a Hugging Face folder, that folder, if it holds a tokenizer.
-std::filesystem::path tokenizer_place(const config::Config& config) {
+data::TokenizerOptions tokenizer_options(const config::Config& config) {
   const config::Model& model = config.model;
-  if (!model.tokenizer_path.empty() || model.flavor != "from_hf" || model.tokenizer_format == "bytes")
-    return model.tokenizer_path;
-  const std::filesystem::path folder =
-      model.hf_assets_path.empty() ? config.checkpoint.initial_load_path : model.hf_assets_path;
-  return data::holds_tokenizer(folder) ? folder : std::filesystem::path();
+  data::TokenizerOptions options;
+  options.path = model.tokenizer_path;
+  options.format = model.tokenizer_format;
+  options.parse_special_tokens = config.training.parse_special_tokens;
+  // A model that is defined by a folder brings its own.
+  if (options.path.empty() && model.flavor == kFlavorFromHf && options.format != "bytes" &&
+      data::holds_tokenizer(model.hf_assets_path))
+    options.path = model.hf_assets_path;
+  return options;
 }
-
-}  // namespace
 
 data::DatasetOptions training_data(const config::Config& config, int64_t vocab_size,
                                    const std::filesystem::path& data_dir) {
@@ -40,9 +41,7 @@ data::DatasetOptions training_data(const config::Config& config, int64_t vocab_s
   options.shuffle = training.shuffle;
   options.shuffle_buffer = training.shuffle_buffer;
   options.seed = training.seed;
-  options.tokenizer.path = tokenizer_place(config);
-  options.tokenizer.format = config.model.tokenizer_format;
-  options.tokenizer.parse_special_tokens = training.parse_special_tokens;
+  options.tokenizer = tokenizer_options(config);
   return options;
 }
 

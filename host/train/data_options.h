@@ -9,6 +9,9 @@
 
 namespace titan::train {
 
+/// model.tokenizer_path, or what the folder of model.flavor from_hf holds; without either a byte an id.
+data::TokenizerOptions tokenizer_options(const config::Config& config);
+
 /// Section training. `data_dir` holds the built-in text.
 data::DatasetOptions training_data(const config::Config& config, int64_t vocab_size,
                                    const std::filesystem::path& data_dir);

@@ -9,24 +9,20 @@
 
 namespace titan::train {
 
-TextSamples::TextSamples(const config::Config& config, int64_t vocab_size, int64_t longest,
-                         const std::filesystem::path& data_dir)
+TextSamples::TextSamples(const config::Config& config, int64_t vocab_size, int64_t longest)
     : freq_(config.samples.freq),
       prompts_(config.samples.prompts),
-      tokenizer_(data::open_tokenizer(training_data(config, vocab_size, data_dir).tokenizer)) {
-  if (tokenizer_->vocab_size() > vocab_size)
-    throw usage_error("the tokenizer has " + with_commas(tokenizer_->vocab_size()) +
-                          " ids, the model knows " + with_commas(vocab_size),
-                      "samples",
-                      "set model.tokenizer_path to the tokenizer that the data was made with");
+      tokenizer_(data::open_tokenizer(tokenizer_options(config))) {
+  generate::require_vocabulary(
+      *tokenizer_, vocab_size, "samples",
+      "set model.tokenizer_path to the tokenizer that the data was made with");
   if (prompts_.empty()) prompts_.emplace_back();
   for (const std::string& prompt : prompts_) {
-    std::vector<int64_t>& ids = ids_.emplace_back();
-    if (tokenizer_->bos()) ids.push_back(*tokenizer_->bos());
-    tokenizer_->encode(prompt, ids);
+    ids_.push_back(generate::encode_prompt(*tokenizer_, prompt, config.training.add_bos));
+    const std::vector<int64_t>& ids = ids_.back();
     if (ids.empty())
-      throw usage_error("the tokenizer has no BOS to begin a text with", "samples.prompts",
-                        "give prompts of some text");
+      throw usage_error("an empty prompt has nothing to begin with: no BOS goes before it",
+                        "samples.prompts", "give prompts of some text");
     if (static_cast<int64_t>(ids.size()) > longest)
       throw usage_error("a prompt has " + with_commas(static_cast<int64_t>(ids.size())) +
                             " tokens, the sequences of this run " + with_commas(longest),

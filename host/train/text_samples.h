@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -28,8 +27,7 @@ class TextSamples {
  public:
   /// Opens the tokenizer that training uses; throws a usage error that names the keys of section
   /// samples if a prompt does not fit into `longest` tokens.
-  TextSamples(const config::Config& config, int64_t vocab_size, int64_t longest,
-              const std::filesystem::path& data_dir);
+  TextSamples(const config::Config& config, int64_t vocab_size, int64_t longest);
 
   /// After step 1 and every samples.freq steps, as validation is.
   bool due(int64_t step) const { return step == 1 || step % freq_ == 0; }

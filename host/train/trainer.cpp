@@ -95,7 +95,7 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
   if (config.validation.enable)
     validator_ = std::make_unique<Validator>(config, args_.vocab_size, options_.data_dir);
   if (config.samples.enable)
-    samples_ = std::make_unique<TextSamples>(config, args_.vocab_size, args_.max_seq_len, options_.data_dir);
+    samples_ = std::make_unique<TextSamples>(config, args_.vocab_size, args_.max_seq_len);
   mixed_precision_ = make_mixed_precision(config.training);
   model_ = spec.build(args_, parameter_type(config.training));
   converters_->convert(*model_);

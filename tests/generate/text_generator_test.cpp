@@ -169,6 +169,7 @@ TEST(TextGenerator, StopsWhenAsked) {
   const auto texts = write(*model, {"a", "b"}, options_of(50), {}, [&] { return ++asked > 3; });
   ASSERT_EQ(texts.size(), 2u);
   EXPECT_EQ(texts[0].ids.size(), 3u);
+  EXPECT_EQ(texts[1].finish, Finish::kInterrupted);
 }
 
 }  // namespace

@@ -155,6 +155,15 @@ class Generate(unittest.TestCase):
             (out / "tokenizer_config.json").write_text(json.dumps({"bos_token": bos, "add_bos_token": add}))
             self.assertEqual(self.texts(out, "--prompt=hi", "--max-new-tokens=1")[0]["prompt_tokens"], without + add)
         self.assertEqual(with_bos, without + (tokenizer["post_processor"] is not None))
+        # A run from the folder as it is knows the folder's tokenizer, and so does what is exported of it.
+        direct = titan_run.Folder()
+        self.addCleanup(direct.close)
+        titan_run.train(direct, "--model.flavor=from_hf", f"--checkpoint.initial_load_path={out}", "--model.args.vocab_size=2048",
+                        "--checkpoint.enable=true", "--training.steps=1", "--training.add_bos=false")
+        self.assertEqual(self.texts(direct.out, "--prompt=hi", "--max-new-tokens=1")[0]["prompt_tokens"], without)
+        done = titan_run.run("export", direct.out, "--output", Path(self.folder.path) / "direct-hf")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual((Path(self.folder.path) / "direct-hf/tokenizer.json").read_text(), (out / "tokenizer.json").read_text())
         # A run says itself what it was trained with.
         self.assertEqual(self.texts(folder_of(made, 1), "--prompt=hi", "--max-new-tokens=1")[0]["prompt_tokens"], without + 1)
 
@@ -196,6 +205,7 @@ class Generate(unittest.TestCase):
         out, log = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130, log)
         self.assertTrue((first + out).endswith("\n"))
+        self.assertIn("ended by interrupted", log)
 
     def test_samples_of_a_run(self):
         losses, written = [], []
