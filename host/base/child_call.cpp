@@ -69,8 +69,9 @@ void write_all(int fd, const char* data, size_t size) {
   }
 }
 
-[[noreturn]] void be_the_child(const std::function<std::string()>& function, const Token& token, Pipe& answer,
-                               Pipe& output, pid_t parent, AfterAnswer after) noexcept {
+[[noreturn]] void be_the_child(const std::function<std::string()>& function, const Token& token,
+                               Pipe& answer, Pipe& output, pid_t parent,
+                               AfterAnswer after) noexcept {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(0);
@@ -142,8 +143,8 @@ std::string ChildOutcome::how() const {
   return {};
 }
 
-ChildOutcome call_in_child(const std::function<std::string()>& function, std::chrono::milliseconds limit,
-                           AfterAnswer after) {
+ChildOutcome call_in_child(const std::function<std::string()>& function,
+                           std::chrono::milliseconds limit, AfterAnswer after) {
   ChildOutcome outcome;
   outcome.limit = limit;
   Pipe answer, output;
@@ -157,7 +158,8 @@ ChildOutcome call_in_child(const std::function<std::string()>& function, std::ch
   std::fflush(nullptr);
   const Token token = random_token();
   const pid_t parent = getpid();
-  // With SIGCHLD ignored (which a parent may have left to us) the kernel would reap the child itself.
+  // With SIGCHLD ignored (which a parent may have left to us) the kernel would reap the child
+  // itself.
   struct sigaction heeded = {}, previous = {};
   heeded.sa_handler = SIG_DFL;
   sigaction(SIGCHLD, &heeded, &previous);
@@ -181,7 +183,8 @@ ChildOutcome call_in_child(const std::function<std::string()>& function, std::ch
   int status = 0;
   bool ended = false;
   while (!ended && Clock::now() < deadline) {
-    pollfd waits[2] = {{answer_open ? answer.read_end : -1, POLLIN, 0}, {output_open ? output.read_end : -1, POLLIN, 0}};
+    pollfd waits[2] = {{answer_open ? answer.read_end : -1, POLLIN, 0},
+                       {output_open ? output.read_end : -1, POLLIN, 0}};
     // Both closed: it is about to end, or has closed them itself and lives on.
     const auto tick = answer_open || output_open ? kTick : std::chrono::milliseconds(1);
     poll(waits, 2, static_cast<int>(tick.count()));

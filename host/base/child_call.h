@@ -31,16 +31,19 @@ struct ChildOutcome {
 /// What the child does once the function has returned and its answer is on the way.
 enum class AfterAnswer {
   kLeave,  ///< end at once
-  kExit,   ///< exit(0): static destructors run. One that crashes or hangs shows as kSignal or kTimeout.
+  kExit,   ///< exit(0): static destructors run. One that crashes or hangs shows as kSignal or
+           ///< kTimeout.
 };
 
-/// Forks, calls `function` in the child and waits for its answer, at most `limit`; then the child and
-/// all that it started in its process group are killed. That the child's status is 0 proves nothing
-/// (a static constructor may call exit(0)): only an answer with a random token counts.
+/// Forks, calls `function` in the child and waits for its answer, at most `limit`; then the child
+/// and all that it started in its process group are killed. That the child's status is 0 proves
+/// nothing (a static constructor may call exit(0)): only an answer with a random token counts.
 ///
 /// To be called while this process has one thread only: fork copies no other, and what they had
-/// locked would stay locked. An exception that leaves `function` ends the child like std::terminate.
-ChildOutcome call_in_child(const std::function<std::string()>& function, std::chrono::milliseconds limit,
+/// locked would stay locked. An exception that leaves `function` ends the child like
+/// std::terminate.
+ChildOutcome call_in_child(const std::function<std::string()>& function,
+                           std::chrono::milliseconds limit,
                            AfterAnswer after = AfterAnswer::kLeave);
 
 }  // namespace titan

@@ -43,7 +43,8 @@ class Error : public std::runtime_error {
   std::string hint_;
 };
 
-/// Shorthands for the common kinds; each returns the error so that call sites read `throw usage_error(...)`.
+/// Shorthands for the common kinds; each returns the error so that call sites read `throw
+/// usage_error(...)`.
 Error usage_error(std::string what, std::string where, std::string hint);
 Error data_error(std::string what, std::string where, std::string hint);
 Error environment_error(std::string what, std::string where, std::string hint);

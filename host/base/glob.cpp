@@ -41,8 +41,8 @@ size_t check_class(std::string_view text, std::string_view segment, size_t open)
       throw malformed_glob(text, std::string("'") + segment[i] + "' cannot stand inside [...]");
     if (i + 2 < segment.size() && segment[i + 1] == '-' && segment[i + 2] != ']') {
       if (!is_name_char(segment[i + 2]) || segment[i + 2] < segment[i])
-        throw malformed_glob(text, "the range '" + std::string(segment.substr(i, 3)) +
-                                       "' is empty or not a range");
+        throw malformed_glob(
+            text, "the range '" + std::string(segment.substr(i, 3)) + "' is empty or not a range");
       i += 2;
     }
     ++i;

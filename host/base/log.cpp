@@ -44,8 +44,8 @@ constexpr std::array<LevelStyle, 4> kLevelStyles = {{
 }};
 
 std::string log_timestamp(std::chrono::system_clock::time_point time) {
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(
-      std::chrono::floor<std::chrono::seconds>(time));
+  const std::time_t seconds =
+      std::chrono::system_clock::to_time_t(std::chrono::floor<std::chrono::seconds>(time));
   const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(
       time - std::chrono::floor<std::chrono::seconds>(time));
   std::tm local{};
@@ -113,8 +113,8 @@ void log(LogLevel level, std::string_view text) {
     if (receiver.receive && level >= receiver.least) receiver.receive(level, text);
   }
   if (level < log_level()) return;
-  write_all(STDERR_FILENO, format_log(level, text, std::chrono::system_clock::now(),
-                                      use_color(STDERR_FILENO)));
+  write_all(STDERR_FILENO,
+            format_log(level, text, std::chrono::system_clock::now(), use_color(STDERR_FILENO)));
 }
 
 }  // namespace titan

@@ -9,7 +9,8 @@ namespace {
 /// Why not printf: its decimal point is the locale's, which any library in the process can change.
 template <class... Format>
 std::string chars_of(double value, Format... format) {
-  std::array<char, 400> text;  // the widest double in fixed notation has 309 digits before the point
+  std::array<char, 400>
+      text;  // the widest double in fixed notation has 309 digits before the point
   const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value, format...);
   return error == std::errc() ? std::string(text.data(), end) : "?";
 }

@@ -22,11 +22,11 @@ bool check_output_path(const std::filesystem::path& path, const std::string& whe
     return false;
   }
   if (S_ISREG(status.st_mode)) return true;
-  throw usage_error(
-      "the output '" + path.string() + "' is " + kind_of_file(status.st_mode) +
-          ", a regular file is needed",
-      where,
-      S_ISDIR(status.st_mode) ? "name a file in it" : "name another file, or one that is not there yet");
+  throw usage_error("the output '" + path.string() + "' is " + kind_of_file(status.st_mode) +
+                        ", a regular file is needed",
+                    where,
+                    S_ISDIR(status.st_mode) ? "name a file in it"
+                                            : "name another file, or one that is not there yet");
 }
 
 }  // namespace titan

@@ -28,7 +28,8 @@ bool steers(std::string_view character) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(character[i]); };
   if (character.size() == 2) return byte(0) == 0xc2 && byte(1) < 0xa0;
   if (character.size() != 3 || byte(0) != 0xe2) return false;
-  const bool marks = byte(1) == 0x80 && (byte(2) == 0x8e || byte(2) == 0x8f || (byte(2) >= 0xaa && byte(2) <= 0xae));
+  const bool marks = byte(1) == 0x80 &&
+                     (byte(2) == 0x8e || byte(2) == 0x8f || (byte(2) >= 0xaa && byte(2) <= 0xae));
   return marks || (byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9);
 }
 
@@ -51,9 +52,7 @@ std::string printable_path(std::string_view path) {
   return text;
 }
 
-std::string shell_path(std::string_view path) {
-  return shell_word(printable_path(path));
-}
+std::string shell_path(std::string_view path) { return shell_word(printable_path(path)); }
 
 std::string printable(std::string_view text, size_t max_bytes) {
   constexpr char kHex[] = "0123456789abcdef";
@@ -62,7 +61,8 @@ std::string printable(std::string_view text, size_t max_bytes) {
     if (out.size() >= max_bytes) return out + "...";
     const size_t length = utf8_length(text.substr(i, 4));
     const auto byte = static_cast<uint8_t>(text[i]);
-    if (length == 0 || (length > 1 && steers(text.substr(i, length))) || (length == 1 && (byte < 0x20 || byte == 0x7f) && byte != '\n')) {
+    if (length == 0 || (length > 1 && steers(text.substr(i, length))) ||
+        (length == 1 && (byte < 0x20 || byte == 0x7f) && byte != '\n')) {
       out += "\\x";
       out += kHex[byte >> 4];
       out += kHex[byte & 15];

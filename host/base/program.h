@@ -5,9 +5,9 @@
 
 namespace titan {
 
-/// Runs `program` and returns its status. An Error is printed to standard error and gives its own status,
-/// any other exception that of a defect. What was printed must also have arrived (a full disk shows up
-/// only at the end): else status 3.
+/// Runs `program` and returns its status. An Error is printed to standard error and gives its own
+/// status, any other exception that of a defect. What was printed must also have arrived (a full
+/// disk shows up only at the end): else status 3.
 int run_program(const std::function<int()>& program);
 
 }  // namespace titan

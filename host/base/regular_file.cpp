@@ -27,7 +27,8 @@ Error cannot_open(const std::filesystem::path& path, std::string_view role, std:
                       path.string(), "give this user read permission for the file and its folders");
   // Opening a socket answers ENXIO.
   return data_error(what + " '" + path.string() + "' cannot be opened: " + std::strerror(code),
-                    path.string(), cure_of_os_error(code, "name a regular file that this user can read"));
+                    path.string(),
+                    cure_of_os_error(code, "name a regular file that this user can read"));
 }
 
 }  // namespace

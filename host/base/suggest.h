@@ -13,8 +13,8 @@ namespace titan {
 size_t edit_distance(std::string_view a, std::string_view b);
 
 /// The candidate nearest to `name`, ignoring case; nothing if none is near enough to be what was
-/// meant (more than one edit for every three characters), but for one that is the last part of a dotted
-/// name. The first of equally near ones wins.
+/// meant (more than one edit for every three characters), but for one that is the last part of a
+/// dotted name. The first of equally near ones wins.
 std::optional<std::string> nearest(std::string_view name,
                                    const std::vector<std::string>& candidates);
 

@@ -23,8 +23,8 @@ Json parse_config(const std::string& text, const std::string& file) {
   constexpr int kMostDepth = 16;
   const auto watch = [&](int depth, Json::parse_event_t, Json&) {
     if (depth > kMostDepth)
-      throw data_error("it is nested more than " + std::to_string(kMostDepth) + " levels deep", file,
-                       "fetch config.json again, or name the folder of a Hugging Face model");
+      throw data_error("it is nested more than " + std::to_string(kMostDepth) + " levels deep",
+                       file, "fetch config.json again, or name the folder of a Hugging Face model");
     return true;
   };
   Json config = Json::parse(text, watch, /*allow_exceptions=*/false);

@@ -26,9 +26,9 @@ struct Target {
   std::string name;                  ///< its first one; tied parameters have more
   std::vector<std::string> aliases;  ///< further ones
   at::Tensor tensor;
-  bool added = false;                     ///< by a converter
-  uint64_t* version = nullptr;            ///< null for buffers
-  std::vector<std::string> sources = {};  ///< tensors of the files that hold it
+  bool added = false;                            ///< by a converter
+  uint64_t* version = nullptr;                   ///< null for buffers
+  std::vector<std::string> sources = {};         ///< tensors of the files that hold it
   std::optional<model::StockTensor> stock = {};  ///< `tensor` lies inside another parameter
 };
 
@@ -101,10 +101,16 @@ class Loading {
  public:
   Loading(model::Module& root, const std::filesystem::path& path, const HfNameMap* hf,
           TypeRule types, bool added_only = false)
-      : root_(root), files_(path), targets_(targets_of(root)), hf_(hf), types_(types), added_only_(added_only) {
+      : root_(root),
+        files_(path),
+        targets_(targets_of(root)),
+        hf_(hf),
+        types_(types),
+        added_only_(added_only) {
     if (added_only_) std::erase_if(targets_, [](const Target& target) { return !target.added; });
     if (targets_.empty())
-      throw data_error("no applied converter adds state to the model, so there is nothing to load", files_.path().string(),
+      throw data_error("no applied converter adds state to the model, so there is nothing to load",
+                       files_.path().string(),
                        "list the converter that the adapter belongs to in model.converters");
     for (size_t i = 0; i < targets_.size(); ++i) {
       by_name_[targets_[i].name] = i;
@@ -161,7 +167,8 @@ class Loading {
     }
     for (const Target& target : targets_) {
       if (!target.sources.empty()) continue;
-      (target.added && !added_only_ ? report_.missing_added : mismatches_.missing).push_back(target.name);
+      (target.added && !added_only_ ? report_.missing_added : mismatches_.missing)
+          .push_back(target.name);
     }
   }
 
@@ -271,14 +278,16 @@ class Loading {
       if (!named.parameter->layout.empty()) ++named.parameter->version;
   }
 
-  /// A weight that is no number spoils every loss, or only those of rare tokens: both are noticed late.
+  /// A weight that is no number spoils every loss, or only those of rare tokens: both are noticed
+  /// late.
   void require_finite(const Target& target, const at::Tensor& given) const {
     if (!is_plain_float(given.scalar_type())) return;
     const int64_t bad =
         given.numel() - at::isfinite(given.to(target.tensor.scalar_type())).sum().item<int64_t>();
     if (bad > 0)
-      throw data_error("'" + shown_name(target.sources[0]) + "' has " + std::to_string(bad) + " of " +
-                           std::to_string(given.numel()) + " values that are not finite as " +
+      throw data_error("'" + shown_name(target.sources[0]) + "' has " + std::to_string(bad) +
+                           " of " + std::to_string(given.numel()) +
+                           " values that are not finite as " +
                            at::toString(target.tensor.scalar_type()),
                        files_.path().string(), "choose weights of a run that had not diverged");
   }

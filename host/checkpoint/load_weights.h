@@ -40,7 +40,9 @@ struct LoadReport {
 
 /// Whether a stored name is of state that a converter added ("<instance>/<fqn>.<name>"): names of
 /// stock parameters have no slash.
-inline bool is_added_name(std::string_view name) { return name.find('/') != std::string_view::npos; }
+inline bool is_added_name(std::string_view name) {
+  return name.find('/') != std::string_view::npos;
+}
 
 /// Whether values may be rounded to the type that the model has.
 enum class TypeRule { kConvertFloats, kExact };
@@ -49,16 +51,17 @@ enum class TypeRule { kConvertFloats, kExact };
 std::map<std::string, at::Tensor> model_tensors(model::Module& root);
 
 /// Copies every parameter and persistent buffer of `root` from a file or folder (see WeightFiles),
-/// converting between floating-point types unless `types` forbids it. For a model on the meta device
-/// that ends before the first value: the files are checked. Which names the files use is found out from the files; `hf` may be null.
+/// converting between floating-point types unless `types` forbids it. For a model on the meta
+/// device that ends before the first value: the files are checked. Which names the files use is
+/// found out from the files; `hf` may be null.
 ///
 /// Names, shapes and types are all checked before the first value changes. Throws one data error
 /// that lists everything that does not fit. Only state that a converter added may be missing.
 LoadReport load_weights(model::Module& root, const std::filesystem::path& file_or_folder,
                         const HfNameMap* hf = nullptr, TypeRule types = TypeRule::kConvertFloats);
 
-/// The same for nothing but what converters added (names with a slash): all of it must be there, and
-/// whatever else the files hold is left alone.
+/// The same for nothing but what converters added (names with a slash): all of it must be there,
+/// and whatever else the files hold is left alone.
 LoadReport load_added(model::Module& root, const std::filesystem::path& file_or_folder);
 
 }  // namespace titan::checkpoint

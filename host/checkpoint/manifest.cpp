@@ -82,14 +82,15 @@ class ManifestReader {
 };
 
 ManifestJson position_json(const data::StreamPosition& position) {
-  return {{"epoch", position.epoch},   {"document", position.document}, {"byte", position.byte},
-          {"token", position.token},   {"file", position.file},         {"offset", position.offset},
+  return {{"epoch", position.epoch},    {"document", position.document},
+          {"byte", position.byte},      {"token", position.token},
+          {"file", position.file},      {"offset", position.offset},
           {"ordinal", position.ordinal}};
 }
 
 data::StreamPosition read_position(const ManifestReader& position) {
-  return {position.count("epoch"),     position.count("document"),    position.count("byte"),
-          position.count("token"),     position.count_or_0("file"),   position.count_or_0("offset"),
+  return {position.count("epoch"),       position.count("document"),  position.count("byte"),
+          position.count("token"),       position.count_or_0("file"), position.count_or_0("offset"),
           position.count_or_0("ordinal")};
 }
 
@@ -159,11 +160,12 @@ Manifest parse_manifest(std::string_view text, const std::string& where) {
   if (!json.is_object() || reader.text("kind") != kManifestKind)
     reader.wrong("this is not the state of a titan checkpoint");
   if (const int64_t format = reader.count("format"); format != Manifest::kFormat)
-    throw OtherFormatError(ExitStatus::kData, "the checkpoint has format " + std::to_string(format) +
-                         ", this titan reads format " + std::to_string(Manifest::kFormat),
-                     where,
-                     "resume with the titan that made it (" + reader.text("made_by") +
-                         "), or start from its weights: checkpoint.initial_load_path");
+    throw OtherFormatError(ExitStatus::kData,
+                           "the checkpoint has format " + std::to_string(format) +
+                               ", this titan reads format " + std::to_string(Manifest::kFormat),
+                           where,
+                           "resume with the titan that made it (" + reader.text("made_by") +
+                               "), or start from its weights: checkpoint.initial_load_path");
   Manifest manifest;
   manifest.made_by = reader.text("made_by");
   manifest.model_only = reader.flag("model_only");

@@ -95,11 +95,13 @@ FileSum write_safetensors(const std::filesystem::path& path,
                           const std::map<std::string, std::string>& metadata) {
   std::vector<TensorSource> sources;
   for (const auto& [name, tensor] : tensors)
-    sources.push_back({name, tensor.scalar_type(), tensor.sizes().vec(), [&tensor] { return tensor; }});
+    sources.push_back(
+        {name, tensor.scalar_type(), tensor.sizes().vec(), [&tensor] { return tensor; }});
   return write_safetensors(path, sources, metadata);
 }
 
-FileSum write_safetensors(const std::filesystem::path& path, const std::vector<TensorSource>& tensors,
+FileSum write_safetensors(const std::filesystem::path& path,
+                          const std::vector<TensorSource>& tensors,
                           const std::map<std::string, std::string>& metadata) {
   std::vector<TensorEntry> entries;
   std::map<std::string_view, const TensorSource*> sources;
@@ -118,7 +120,8 @@ FileSum write_safetensors(const std::filesystem::path& path, const std::vector<T
   for (const TensorEntry& entry : entries) {
     const at::Tensor tensor = sources.at(entry.name)->value().detach().to(at::kCPU).contiguous();
     if (from_torch(entry.name, tensor.scalar_type()) != entry.type || tensor.sizes() != entry.shape)
-      throw internal_error("the tensor '" + entry.name + "' is not of the type and shape that were announced");
+      throw internal_error("the tensor '" + entry.name +
+                           "' is not of the type and shape that were announced");
     file.write(tensor.const_data_ptr(), entry.end - entry.begin);
   }
   file.commit();

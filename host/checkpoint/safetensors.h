@@ -41,8 +41,8 @@ class SafetensorsReader {
   SafetensorsHeader header_;
 };
 
-/// A tensor of a file to write. `value` is called once, when its turn comes; what it gives must have
-/// this type and shape.
+/// A tensor of a file to write. `value` is called once, when its turn comes; what it gives must
+/// have this type and shape.
 struct TensorSource {
   std::string name;
   at::ScalarType type;

@@ -19,7 +19,8 @@ namespace {
 constexpr std::string_view kStepPrefix = "step-";
 
 /// Why the folder is not a complete checkpoint of `step`; empty if it is.
-std::string find_problem(const fs::path& folder, int64_t step, bool* model_only, bool* other_format) {
+std::string find_problem(const fs::path& folder, int64_t step, bool* model_only,
+                         bool* other_format) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) return "it is no folder";
   if (!fs::exists(folder / kManifestFile, error))
@@ -149,8 +150,10 @@ std::optional<StepFolder> choose_step(const fs::path& root, int64_t step) {
     if (one->complete()) return *one;
     if (one->other_format)
       throw data_error(one->path.string() + " cannot be read: " + one->problem, one->path.string(),
-                       "resume with the titan that made it, name an earlier step (checkpoint.load_step), or choose "
-                       "another checkpoint.folder; there are: " + steps_text(steps));
+                       "resume with the titan that made it, name an earlier step "
+                       "(checkpoint.load_step), or choose "
+                       "another checkpoint.folder; there are: " +
+                           steps_text(steps));
     log_warning("passed over " + one->path.string() +
                 ", which is not a complete checkpoint: " + one->problem);
   }
@@ -180,7 +183,8 @@ void publish_step(const fs::path& root, int64_t step, const fs::path& temporary)
   const std::string problem = there ? find_problem(target, step, &model_only, &other_format) : "";
   if (!problem.empty()) {
     const fs::path kept = free_name(target);
-    log_warning(target.string() + " is not a complete checkpoint (" + problem + "); it is kept as " + kept.string());
+    log_warning(target.string() + " is not a complete checkpoint (" + problem +
+                "); it is kept as " + kept.string());
     rename_or_throw(target, kept);
   } else if (there && exchange_names(temporary, target)) {
     sync_folder(root);
@@ -202,7 +206,8 @@ void set_aside_later(const fs::path& root, int64_t step) {
   for (const StepFolder& one : list_steps(root)) {
     if (one.step <= step) continue;
     const fs::path kept = free_name(one.path);
-    log_warning(one.path.string() + " is of a run that went on from another point; it is kept as " + kept.string());
+    log_warning(one.path.string() + " is of a run that went on from another point; it is kept as " +
+                kept.string());
     rename_or_throw(one.path, kept);
   }
   sync_folder(root);

@@ -33,7 +33,8 @@ std::vector<StepFolder> list_steps(const std::filesystem::path& root);
 
 /// The checkpoint to resume from. `step`: -1 for the latest complete one, and nothing if there is
 /// no step-N at all. A data error names the steps that are there if the wanted one is missing or
-/// incomplete, of another format, or none is complete. Folders that are passed over are logged as warnings.
+/// incomplete, of another format, or none is complete. Folders that are passed over are logged as
+/// warnings.
 std::optional<StepFolder> choose_step(const std::filesystem::path& root, int64_t step);
 
 /// Temporary and deleted folders and files of crashed runs in `root`; only for the one process that
@@ -41,8 +42,8 @@ std::optional<StepFolder> choose_step(const std::filesystem::path& root, int64_t
 void remove_leftovers(const std::filesystem::path& root);
 inline constexpr const char* kHiddenPrefix = ".titan-";
 
-/// Gives every step after `step` another name (step-8.kept-1), so that a run which goes on from there
-/// is not mixed with the one that made them: the highest number is the latest again.
+/// Gives every step after `step` another name (step-8.kept-1), so that a run which goes on from
+/// there is not mixed with the one that made them: the highest number is the latest again.
 void set_aside_later(const std::filesystem::path& root, int64_t step);
 
 /// Gives the complete folder `temporary` (in `root`) the name of its step. A checkpoint of that

@@ -20,8 +20,8 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-/// A new folder `target`: a hidden one beside it takes the files, publish() gives it the name. Those of
-/// processes that are no more are removed.
+/// A new folder `target`: a hidden one beside it takes the files, publish() gives it the name.
+/// Those of processes that are no more are removed.
 class NewFolder {
  public:
   /// A usage error if there is anything under that name already.

@@ -61,7 +61,8 @@ ConfigArguments config_arguments(const std::vector<std::string>& rest, const std
   ConfigArguments arguments;
   const auto set_file = [&](const std::string& file) {
     if (arguments.file)
-      throw usage_error("two config files: '" + arguments.file->string() + "' and '" + file + "'", "titan " + command,
+      throw usage_error("two config files: '" + arguments.file->string() + "' and '" + file + "'",
+                        "titan " + command,
                         "give one file; set single keys with --section.key=value");
     arguments.file = file;
   };
@@ -75,7 +76,8 @@ ConfigArguments config_arguments(const std::vector<std::string>& rest, const std
       set_file(inside ? rest[i].substr(name.size() + 1) : rest[++i]);
     } else if (rest[i].rfind("--", 0) == 0) {
       arguments.overrides.push_back(rest[i]);
-      // "--section.key value": the value is the next word, and a config file never follows a bare key.
+      // "--section.key value": the value is the next word, and a config file never follows a bare
+      // key.
       const bool has_value = rest[i].find('=') != std::string::npos;
       const bool next_is_value = i + 1 < rest.size() && rest[i + 1].rfind("--", 0) != 0;
       const bool next_is_file = next_is_value && rest[i + 1].size() > 5 &&
@@ -84,7 +86,8 @@ ConfigArguments config_arguments(const std::vector<std::string>& rest, const std
     } else if (rest[i].rfind('-', 0) == 0 && rest[i].size() > 1) {
       throw usage_error("unknown option '" + rest[i] + "'", "titan " + command,
                         "keys are written --section.key=value; see titan " + command + " --help");
-    } else if (const size_t equals = rest[i].find('='); equals != std::string::npos && !std::filesystem::exists(rest[i])) {
+    } else if (const size_t equals = rest[i].find('=');
+               equals != std::string::npos && !std::filesystem::exists(rest[i])) {
       throw usage_error("'" + rest[i] + "' is no file and no option", "titan " + command,
                         "did you mean '--" + rest[i] + "'?");
     } else {
@@ -99,24 +102,31 @@ int dispatch(int argc, char** argv) {
   CLI::App app{"titan trains Llama-class models; plugins change the model.", "titan"};
   app.footer(kStatuses);  // of every command; the examples are those of titan itself
   app.set_version_flag("--version", "titan " TITAN_SDK_VERSION " (plugin API level " +
-                                        std::to_string(TITAN_API_LEVEL) + ", LibTorch " TITAN_TORCH_VERSION ")");
+                                        std::to_string(TITAN_API_LEVEL) +
+                                        ", LibTorch " TITAN_TORCH_VERSION ")");
   app.require_subcommand(0, 1);
   app.fallthrough(false);
 
   bool json = false;
   std::string what;
-  CLI::App* train_app = app.add_subcommand("train", "train a model: titan train CONFIG.yaml [--section.key=value ...]");
+  CLI::App* train_app = app.add_subcommand(
+      "train", "train a model: titan train CONFIG.yaml [--section.key=value ...]");
   bool dry_train = false;
-  train_app->add_flag("--dry-run", dry_train, "check everything and say what the run would be, without taking a step");
+  train_app->add_flag("--dry-run", dry_train,
+                      "check everything and say what the run would be, without taking a step");
   train_app->allow_extras();
-  CLI::App* plugins_app = app.add_subcommand("plugins", "what plugins are found, and what is known about them");
+  CLI::App* plugins_app =
+      app.add_subcommand("plugins", "what plugins are found, and what is known about them");
   plugins_app->require_subcommand(0, 1);
-  CLI::App* list_app = plugins_app->add_subcommand("list", "every file with its verdict [CONFIG.yaml] [--plugins.paths=...]");
+  CLI::App* list_app = plugins_app->add_subcommand(
+      "list", "every file with its verdict [CONFIG.yaml] [--plugins.paths=...]");
   list_app->add_flag("--json", json, "as JSON");
   bool dry = false;
-  list_app->add_flag("--dry", dry, "run no plugin code: files without a note then do not tell what they offer");
+  list_app->add_flag("--dry", dry,
+                     "run no plugin code: files without a note then do not tell what they offer");
   list_app->allow_extras();
-  CLI::App* inspect_app = plugins_app->add_subcommand("inspect", "one plugin in full, without running it");
+  CLI::App* inspect_app =
+      plugins_app->add_subcommand("inspect", "one plugin in full, without running it");
   inspect_app->add_option("what", what, "a .so file, or the name of a plugin or converter");
   inspect_app->add_flag("--json", json, "as JSON");
   bool markdown = false;
@@ -124,7 +134,8 @@ int dispatch(int argc, char** argv) {
   inspect_app->allow_extras();
   const PluginTools plugin_tools(*plugins_app);
 
-  CLI::App* why_app = plugins_app->add_subcommand("why", "how far a plugin comes, gate by gate: why it is used or not");
+  CLI::App* why_app = plugins_app->add_subcommand(
+      "why", "how far a plugin comes, gate by gate: why it is used or not");
   why_app->add_option("what", what, "a converter, a plugin or a .so file");
   why_app->add_flag("--json", json, "as JSON");
   why_app->allow_extras();
@@ -134,12 +145,18 @@ int dispatch(int argc, char** argv) {
   plugins_doctor_app->allow_extras();
 
   std::string device;
-  CLI::App* plan_app = app.add_subcommand("plan", "what the converters would change, without a weight: CONFIG.yaml [--section.key=value ...]");
-  plan_app->add_option("--device", device, "plan for another device: cpu, sm_80, sm_89, sm_90, sm_100, ...");
+  CLI::App* plan_app = app.add_subcommand(
+      "plan",
+      "what the converters would change, without a weight: CONFIG.yaml [--section.key=value ...]");
+  plan_app->add_option("--device", device,
+                       "plan for another device: cpu, sm_80, sm_89, sm_90, sm_100, ...");
   plan_app->add_flag("--json", json, "as JSON, with every module");
   plan_app->allow_extras();
-  CLI::App* estimate_app = app.add_subcommand("estimate", "memory and work of a step, before it is run: CONFIG.yaml [--section.key=value ...]");
-  estimate_app->add_option("--device", device, "for another device: cpu, sm_80, sm_89, sm_90, sm_100, ...");
+  CLI::App* estimate_app = app.add_subcommand(
+      "estimate",
+      "memory and work of a step, before it is run: CONFIG.yaml [--section.key=value ...]");
+  estimate_app->add_option("--device", device,
+                           "for another device: cpu, sm_80, sm_89, sm_90, sm_100, ...");
   estimate_app->add_flag("--json", json, "as JSON, in bytes");
   estimate_app->allow_extras();
 
@@ -150,15 +167,19 @@ int dispatch(int argc, char** argv) {
   std::string key;
   CLI::App* config_app = app.add_subcommand("config", "what a config means, without training");
   config_app->require_subcommand(0, 1);
-  CLI::App* show_app = config_app->add_subcommand("show", "the merged config, itself a valid config: CONFIG.yaml [--section.key=value ...]");
+  CLI::App* show_app = config_app->add_subcommand(
+      "show", "the merged config, itself a valid config: CONFIG.yaml [--section.key=value ...]");
   show_app->add_flag("--origin", origins, "say where each value comes from");
   show_app->allow_extras();
-  CLI::App* check_app = config_app->add_subcommand("check", "checks a config and the options of its converters; runs no plugin");
+  CLI::App* check_app = config_app->add_subcommand(
+      "check", "checks a config and the options of its converters; runs no plugin");
   check_app->allow_extras();
-  CLI::App* explain_app = config_app->add_subcommand("explain", "what a key, section or converter is for; everything without a name");
+  CLI::App* explain_app = config_app->add_subcommand(
+      "explain", "what a key, section or converter is for; everything without a name");
   explain_app->add_option("key", key, "for example optimizer.lr, optimizer, float8.recipe");
   explain_app->allow_extras();
-  CLI::App* schema_app = config_app->add_subcommand("schema", "the JSON Schema of configs, with the plugins that are found");
+  CLI::App* schema_app = config_app->add_subcommand(
+      "schema", "the JSON Schema of configs, with the plugins that are found");
   schema_app->allow_extras();
 
   CLI::App* data_app = app.add_subcommand("data", "prepares data ahead of training");
@@ -179,7 +200,8 @@ int dispatch(int argc, char** argv) {
       "where the page goes; default: report.html in the first RUN; -: standard output");
 
   std::string shell;
-  CLI::App* completion_app = app.add_subcommand("completion", "prints the completion script of a shell: bash or zsh");
+  CLI::App* completion_app =
+      app.add_subcommand("completion", "prints the completion script of a shell: bash or zsh");
   completion_app->add_option("shell", shell, "bash or zsh");
   // What those scripts call at every press of the key: `titan complete BREAKS LINE`.
   if (argc == 4 && std::string(argv[1]) == "complete") {
@@ -188,7 +210,8 @@ int dispatch(int argc, char** argv) {
   }
 
   // CLI11 knows no suggestions: catch a mistyped subcommand before it does.
-  const auto check_word = [](int count, char** words, int at, const CLI::App& parent, const std::string& place) {
+  const auto check_word = [](int count, char** words, int at, const CLI::App& parent,
+                             const std::string& place) {
     if (at >= count || words[at][0] == '-') return;
     std::vector<std::string> names;
     for (const CLI::App* sub : parent.get_subcommands(nullptr)) names.push_back(sub->get_name());
@@ -198,17 +221,21 @@ int dispatch(int argc, char** argv) {
                       did_you_mean(words[at], names) + "commands: " + joined(names));
   };
   check_word(argc, argv, 1, app, "titan");
-  if (argc > 1 && std::string(argv[1]) == "plugins") check_word(argc, argv, 2, *plugins_app, "titan plugins");
-  if (argc > 1 && std::string(argv[1]) == "data") check_word(argc, argv, 2, *data_app, "titan data");
-  if (argc > 1 && std::string(argv[1]) == "config") check_word(argc, argv, 2, *config_app, "titan config");
+  if (argc > 1 && std::string(argv[1]) == "plugins")
+    check_word(argc, argv, 2, *plugins_app, "titan plugins");
+  if (argc > 1 && std::string(argv[1]) == "data")
+    check_word(argc, argv, 2, *data_app, "titan data");
+  if (argc > 1 && std::string(argv[1]) == "config")
+    check_word(argc, argv, 2, *config_app, "titan config");
 
   app.footer(std::string(kExamples) + kStatuses);
-  // CLI11 reads "--prompt=" as if the next word were the value; here it is an empty one. Keys of the
-  // config have a dot, and are not its business.
+  // CLI11 reads "--prompt=" as if the next word were the value; here it is an empty one. Keys of
+  // the config have a dot, and are not its business.
   std::vector<std::string> words;
   for (int i = 1; i < argc; ++i) {
     std::string word = argv[i];
-    const bool empty = word.starts_with("--") && word.ends_with('=') && word.find('.') == std::string::npos;
+    const bool empty =
+        word.starts_with("--") && word.ends_with('=') && word.find('.') == std::string::npos;
     if (empty) word.pop_back();
     words.push_back(std::move(word));
     if (empty) words.emplace_back();
@@ -259,9 +286,11 @@ int dispatch(int argc, char** argv) {
   } else if (*completion_app) {
     print_completion(shell);
   } else if (*plan_app) {
-    plan(config_arguments(plan_app->remaining(), "plan"), device.empty() ? std::nullopt : std::optional(device), json);
+    plan(config_arguments(plan_app->remaining(), "plan"),
+         device.empty() ? std::nullopt : std::optional(device), json);
   } else if (*estimate_app) {
-    estimate(config_arguments(estimate_app->remaining(), "estimate"), device.empty() ? std::nullopt : std::optional(device), json);
+    estimate(config_arguments(estimate_app->remaining(), "estimate"),
+             device.empty() ? std::nullopt : std::optional(device), json);
   } else if (*show_app) {
     config_show(config_arguments(show_app->remaining(), "config show"), origins);
   } else if (*check_app) {
@@ -281,18 +310,21 @@ int dispatch(int argc, char** argv) {
 }
 
 Error out_of_memory() {
-  return environment_error("out of memory", "",
-                           "lower training.local_batch_size, training.seq_len or training.global_batch_size (whose "
-                           "micro-batches are held together), recompute activations (activation_checkpoint.mode: "
-                           "full), or use a smaller model");
+  return environment_error(
+      "out of memory", "",
+      "lower training.local_batch_size, training.seq_len or training.global_batch_size (whose "
+      "micro-batches are held together), recompute activations (activation_checkpoint.mode: "
+      "full), or use a smaller model");
 }
 
 Error error_of_torch(const c10::Error& error) {
   const std::string text = error.what_without_backtrace();
-  if (text.find("alloc_cpu") != std::string::npos || text.find("out of memory") != std::string::npos) return out_of_memory();
+  if (text.find("alloc_cpu") != std::string::npos ||
+      text.find("out of memory") != std::string::npos)
+    return out_of_memory();
   if (text.find("overflow") != std::string::npos)
-    return usage_error("a tensor of this model would have more bytes than can be counted: " + text, "model.args",
-                       "choose smaller sizes");
+    return usage_error("a tensor of this model would have more bytes than can be counted: " + text,
+                       "model.args", "choose smaller sizes");
   return internal_error(text);
 }
 

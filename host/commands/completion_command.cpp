@@ -52,7 +52,8 @@ bool takes_many(const CLI::App& command) {
 }
 
 /// Values of an option of the command itself, such as --device, that begin as `typed` does.
-std::vector<std::string> flag_values(const CLI::App& command, const std::string& option, const std::string& typed) {
+std::vector<std::string> flag_values(const CLI::App& command, const std::string& option,
+                                     const std::string& typed) {
   const bool of_ids = command.get_name() == "tokenize";
   if (option == "--tokenizer") return files_ending_in({".json", ".model", ".tiktoken"}, typed);
   if (option == "--tokenizer-format") return data::tokenizer_formats();
@@ -91,8 +92,9 @@ std::vector<std::string> dashed_candidates(const CLI::App& command, const FoundC
   if (const size_t equals = current.find('='); equals != std::string::npos) {
     const std::string name = current.substr(0, equals), value = current.substr(equals + 1);
     if (is_config_option(name)) return with_prefix(config_files(value), name + "=");
-    return with_prefix(option_of(command, name) ? flag_values(command, name, value) : found.values_of(name, value),
-                       name + "=");
+    return with_prefix(
+        option_of(command, name) ? flag_values(command, name, value) : found.values_of(name, value),
+        name + "=");
   }
   std::vector<std::string> words;
   for (const CLI::Option* option : command.get_options())
@@ -148,8 +150,9 @@ std::vector<std::string> candidates(const CLI::App& app, const CompletionLine& l
   if (current.rfind('-', 0) == 0) return dashed_candidates(*command, found, current);
   if (is_config_option(waiting)) return config_files(current);
   if (!waiting.empty()) {
-    std::vector<std::string> values =
-        option_of(*command, waiting) ? flag_values(*command, waiting, current) : found.values_of(waiting, current);
+    std::vector<std::string> values = option_of(*command, waiting)
+                                          ? flag_values(*command, waiting, current)
+                                          : found.values_of(waiting, current);
     if (option_of(*command, waiting) || !found.is_flag(waiting)) return values;
     // "--section.flag" may stand alone: what follows is its value or the next argument.
     for (std::string& file : config_files(current)) values.push_back(std::move(file));

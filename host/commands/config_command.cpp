@@ -15,8 +15,9 @@ namespace {
 
 void require_file(const ConfigArguments& arguments, const std::string& command) {
   if (arguments.file) return;
-  throw usage_error("no config file was given", "titan config " + command,
-                    "titan config " + command + " configs/llama3_debug.yaml [--section.key=value ...]");
+  throw usage_error(
+      "no config file was given", "titan config " + command,
+      "titan config " + command + " configs/llama3_debug.yaml [--section.key=value ...]");
 }
 
 }  // namespace

@@ -49,7 +49,8 @@ std::vector<std::filesystem::path> input_files(const std::vector<std::string>& i
   for (const std::filesystem::path& file : files) {
     const auto identity = file_identity(file);
     if (!identity || seen.insert(*identity).second) continue;
-    log_warning(file.string() + " is among the inputs more than once; its text is in the output as often");
+    log_warning(file.string() +
+                " is among the inputs more than once; its text is in the output as often");
     break;
   }
   return files;
@@ -82,7 +83,8 @@ Error in_options(const Error& error) {
       {"training.dataset_path", "the input"}};
   const auto translated = [](std::string text) {
     for (const auto& [from, to] : kNames)
-      for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+      for (size_t at = text.find(from); at != std::string::npos;
+           at = text.find(from, at + to.size()))
         text.replace(at, from.size(), to);
     return text;
   };
@@ -222,8 +224,8 @@ int DataTools::tokenize() const {
   check_outputs(output_, read);
   put_in_place(file, note, output_);
   std::cout << output_ << ": " << with_commas(counts.tokens)
-            << (counts.tokens == 1 ? " token (" : " tokens (") << note.token_dtype
-            << ") of " << with_commas(counts.documents)
+            << (counts.tokens == 1 ? " token (" : " tokens (") << note.token_dtype << ") of "
+            << with_commas(counts.documents)
             << (counts.documents == 1 ? " document, " : " documents, ")
             << with_commas(counts.text_bytes) << " bytes of text, "
             << fixed_point(

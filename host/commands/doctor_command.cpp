@@ -53,7 +53,8 @@ bool doctor(const ConfigArguments& arguments, bool json) {
   try {
     train::resolve_device(config.values.training.device);
   } catch (const Error& error) {
-    problems.push_back({"training.device is " + config.values.training.device + ": " + error.what(), error.hint()});
+    problems.push_back({"training.device is " + config.values.training.device + ": " + error.what(),
+                        error.hint()});
   }
   std::cout << (json ? doctor_json(facts, problems) + "\n" : doctor_text(facts, problems));
   return problems.empty();

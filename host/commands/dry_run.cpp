@@ -54,7 +54,8 @@ std::string weights_text(const std::string& path) {
   return path + " (" + with_commas(static_cast<int64_t>(files.names().size())) + " tensors)";
 }
 
-std::string start_text(const config::Config& config, const std::optional<checkpoint::StepFolder>& resume) {
+std::string start_text(const config::Config& config,
+                       const std::optional<checkpoint::StepFolder>& resume) {
   const config::Checkpoint& checkpoint = config.checkpoint;
   if (resume) return "resumes from " + resume->path.string();
   std::string text = "fresh weights, seed " + std::to_string(config.training.seed);
@@ -98,9 +99,10 @@ void dry_run(const ConfigArguments& arguments, const config::Config& config,
     require_writable(dump / config.metrics.save_tb_folder, "metrics.save_tb_folder");
   if (config.profiling.enable_profiling)
     require_writable(dump / config.profiling.save_traces_folder, "profiling.save_traces_folder");
-  const auto resume = config.checkpoint.enable
-                          ? checkpoint::choose_step(checkpoint_folder(config), config.checkpoint.load_step)
-                          : std::nullopt;
+  const auto resume =
+      config.checkpoint.enable
+          ? checkpoint::choose_step(checkpoint_folder(config), config.checkpoint.load_step)
+          : std::nullopt;
   const std::string start = start_text(config, resume);
   train::TrainerOptions options{
       config,   applied.requests, train::resolve_device(config.training.device),
@@ -134,7 +136,8 @@ void dry_run(const ConfigArguments& arguments, const config::Config& config,
     table.add_row(
         {"validation", "after step 1 and every " + with_commas(config.validation.freq) + " steps"});
   if (config.samples.enable)
-    table.add_row({"samples", "after step 1 and every " + with_commas(config.samples.freq) + " steps"});
+    table.add_row(
+        {"samples", "after step 1 and every " + with_commas(config.samples.freq) + " steps"});
   table.add_row({"start", start});
   table.add_row({"outputs", config.job.dump_folder});
   table.add_row({"checkpoints", checkpoint_text(config)});

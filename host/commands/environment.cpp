@@ -20,11 +20,14 @@ std::filesystem::path installation_prefix() {
 
 std::filesystem::path data_folder() {
   const char* given = std::getenv("TITAN_DATA_DIR");
-  return given && *given ? std::filesystem::path(given) : installation_prefix() / "share/titan/data";
+  return given && *given ? std::filesystem::path(given)
+                         : installation_prefix() / "share/titan/data";
 }
 
 std::filesystem::path template_folder() { return installation_prefix() / "share/titan/template"; }
 
-std::filesystem::path installed_plugin_folder() { return installation_prefix() / "lib/titan/plugins"; }
+std::filesystem::path installed_plugin_folder() {
+  return installation_prefix() / "lib/titan/plugins";
+}
 
 }  // namespace titan::commands

@@ -6,7 +6,8 @@
 
 namespace titan::commands {
 
-/// The folder above the one that holds the program: the prefix of an installation, or a build folder.
+/// The folder above the one that holds the program: the prefix of an installation, or a build
+/// folder.
 std::filesystem::path installation_prefix();
 /// What `titan plugins new` copies; there if the SDK is installed.
 std::filesystem::path template_folder();

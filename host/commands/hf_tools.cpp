@@ -145,7 +145,8 @@ struct Stopped {
   int signal;
 };
 
-/// One line on a terminal, now and then a line elsewhere. A signal ends the work at the next tensor.
+/// One line on a terminal, now and then a line elsewhere. A signal ends the work at the next
+/// tensor.
 class TensorProgress {
  public:
   explicit TensorProgress(const char* label) : label_(label) {}
@@ -168,9 +169,10 @@ HfTools::HfTools(CLI::App& app)
     : import_app_(app.add_subcommand(
           "import",
           "weights and sizes of a Hugging Face folder: FOLDER --output DIR [--dtype float32]")),
-      export_app_(app.add_subcommand("export",
-                                     "a folder for transformers from a run (RUN, or RUN/checkpoint/step-N): "
-                                     "--output DIR [--dtype bfloat16]")) {
+      export_app_(app.add_subcommand(
+          "export",
+          "a folder for transformers from a run (RUN, or RUN/checkpoint/step-N): "
+          "--output DIR [--dtype bfloat16]")) {
   import_app_
       ->add_option("folder", folder_, "with config.json and *.safetensors of a Llama or Qwen3")
       ->required();
@@ -182,7 +184,10 @@ HfTools::HfTools(CLI::App& app)
                           "type of the weights: keep (the default), float32, bfloat16 or float16");
   import_app_->add_option("--config", config_,
                           "where the ready config goes; default: config.yaml in the output");
-  export_app_->add_option("weights", weights_, "a run's folder (its latest step), one step of it, or the output of titan import")
+  export_app_
+      ->add_option(
+          "weights", weights_,
+          "a run's folder (its latest step), one step of it, or the output of titan import")
       ->required();
   export_app_->add_option("--output", output_, "the new folder")->required();
   export_app_->add_option("--dtype", export_dtype_,

@@ -16,8 +16,9 @@ namespace titan::commands {
 
 void plan(const ConfigArguments& arguments, const std::optional<std::string>& device, bool json) {
   if (!arguments.file)
-    throw usage_error("no config file was given", "titan plan",
-                      "titan plan configs/llama3_debug.yaml --model.converters=float8 [--device sm_90]");
+    throw usage_error(
+        "no config file was given", "titan plan",
+        "titan plan configs/llama3_debug.yaml --model.converters=float8 [--device sm_90]");
   const model::TrainSpecRegistry specs = train_specs();
   config::LoadedConfig loaded = config::load_config(arguments.file, arguments.overrides);
   const model::TrainSpec& spec = specs.get(loaded.values.model.name);
@@ -28,7 +29,8 @@ void plan(const ConfigArguments& arguments, const std::optional<std::string>& de
   converters::PlanHeader header;
   header.config = arguments.file->string();
   header.model = config.model.name + " " + config.model.flavor;
-  header.device = device ? converters::assumed_device(*device) : train::resolve_device(config.training.device).facts;
+  header.device = device ? converters::assumed_device(*device)
+                         : train::resolve_device(config.training.device).facts;
   header.stock_flops_per_token = model::flops_per_token(args, config.training.seq_len);
 
   const AppliedConverters applied = load_converters(loaded, find_plugins(&loaded));

@@ -10,7 +10,8 @@ namespace titan::commands {
 
 namespace {
 
-/// A place that was named and cannot be searched is a mistake, also where no converter is missed yet.
+/// A place that was named and cannot be searched is a mistake, also where no converter is missed
+/// yet.
 void warn_about_search(const plugins::Catalog& catalog) {
   for (const plugins::SearchNotice& notice : catalog.notices())
     log_warning(notice.where + " " + notice.text + "; " + notice.hint);
@@ -31,7 +32,8 @@ plugins::JudgeOptions judge_options(const config::LoadedConfig* config) {
 }
 
 std::chrono::seconds load_timeout(const config::LoadedConfig* config) {
-  return config ? std::chrono::seconds(config->values.plugins.load_timeout_seconds) : plugins::kLoadTimeout;
+  return config ? std::chrono::seconds(config->values.plugins.load_timeout_seconds)
+                : plugins::kLoadTimeout;
 }
 
 plugins::Catalog find_plugins(const config::LoadedConfig* config) {
@@ -43,8 +45,8 @@ plugins::Catalog find_plugins(const config::LoadedConfig* config) {
   return plugins::scan(search, judge_options(config));
 }
 
-AppliedConverters load_converters(const config::LoadedConfig& config, const plugins::Catalog& catalog,
-                                  converters::Registry built_in) {
+AppliedConverters load_converters(const config::LoadedConfig& config,
+                                  const plugins::Catalog& catalog, converters::Registry built_in) {
   warn_about_search(catalog);
   AppliedConverters applied{std::move(built_in), {}, {}};
   std::vector<config::ConverterSchema> schemas = applied.registry.schemas();
@@ -52,10 +54,11 @@ AppliedConverters load_converters(const config::LoadedConfig& config, const plug
   for (const auto& schema : schemas) built_in_names.push_back(schema.name);
 
   const std::vector<std::string> wanted = config::requested_converters(config);
-  const auto loaded = plugins::load_requested(catalog, wanted, built_in_names, converters::host_table(),
-                                              load_timeout(&config));
+  const auto loaded = plugins::load_requested(catalog, wanted, built_in_names,
+                                              converters::host_table(), load_timeout(&config));
   for (const plugins::LoadedPlugin& plugin : loaded) {
-    log_info("plugin " + plugin.description.name + " " + plugin.description.version + " from " + plugin.path.string());
+    log_info("plugin " + plugin.description.name + " " + plugin.description.version + " from " +
+             plugin.path.string());
     for (const titan_converter& table : plugin.converters) {
       const std::string name(table.name.data, table.name.size);
       applied.plugins[name] = {"",

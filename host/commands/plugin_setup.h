@@ -33,7 +33,8 @@ struct AppliedConverters {
 
 /// Resolves model.converters against what was found, loads only the plugins it uses and registers
 /// their converters. Converters of `registry` (built in) take part under their names.
-AppliedConverters load_converters(const config::LoadedConfig& config, const plugins::Catalog& catalog,
+AppliedConverters load_converters(const config::LoadedConfig& config,
+                                  const plugins::Catalog& catalog,
                                   converters::Registry built_in = {});
 
 /// Resolves model.converters from the notes of the plugins that were found: no plugin code runs.

@@ -18,7 +18,8 @@ std::string resume_command(const std::vector<std::string>& command_line,
   std::vector<std::string> words = command_line;
   std::error_code error;
   for (size_t i = 1; i < words.size(); ++i)
-    if (!words[i].empty() && words[i][0] != '-' && std::filesystem::is_regular_file(words[i], error))
+    if (!words[i].empty() && words[i][0] != '-' &&
+        std::filesystem::is_regular_file(words[i], error))
       words[i] = std::filesystem::absolute(words[i]).lexically_normal().string();
   if (config.checkpoint.load_step != -1)
     words.push_back("--checkpoint.load_step=" + std::to_string(step));

@@ -105,8 +105,8 @@ void StepReports::add(const train::WrittenSamples& samples) {
     sample.prompt = prompt;
     sample.text = text;
     for (observe::MetricsSink* sink : sinks_) sink->write(sample);
-    log_info("sample " + std::to_string(i + 1) + " after step " + std::to_string(samples.step) + ": " +
-             quoted(prompt, 200) + " -> " + quoted(text, 2000));
+    log_info("sample " + std::to_string(i + 1) + " after step " + std::to_string(samples.step) +
+             ": " + quoted(prompt, 200) + " -> " + quoted(text, 2000));
   }
 }
 

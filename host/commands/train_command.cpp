@@ -30,11 +30,12 @@ namespace {
 
 void log_start(const train::Trainer& trainer) {
   const converters::DeviceFacts& facts = trainer.device().facts;
-  log_info("device " + std::string(trainer.device().device.is_cuda() ? "cuda: " : "cpu: ") + facts.name + ", " +
-           gib(facts.memory_bytes) + " memory");
+  log_info("device " + std::string(trainer.device().device.is_cuda() ? "cuda: " : "cpu: ") +
+           facts.name + ", " + gib(facts.memory_bytes) + " memory");
   for (const std::string& line : trainer.summary()) log_info(line);
   for (const std::string& line : trainer.converters().summary()) log_info("converter " + line);
-  if (trainer.converters().empty()) log_info("no converters are applied (model.converters is empty)");
+  if (trainer.converters().empty())
+    log_info("no converters are applied (model.converters is empty)");
 }
 
 void make_paths_absolute(config::Config& config) {
@@ -60,17 +61,19 @@ void warn_of_unused_checkpoints(const config::Config& config) {
   const auto folder = std::filesystem::path(config.job.dump_folder) / config.checkpoint.folder;
   const auto steps = checkpoint::list_steps(folder);
   if (!steps.empty())
-    log_warning(steps.back().path.string() + " is there, but checkpoints are not enabled: this run begins anew "
+    log_warning(steps.back().path.string() +
+                " is there, but checkpoints are not enabled: this run begins anew "
                 "(checkpoint.enable: true resumes)");
 }
 
 /// The degrees of parallelism are known to `titan estimate` alone.
 void require_one_device(const config::Config& config) {
   if (config.parallelism.devices() == 1) return;
-  throw usage_error("the config asks for " + std::to_string(config.parallelism.devices()) +
-                        " devices, this version of titan trains on one",
-                    "parallelism",
-                    "set both degrees of the section to 1; titan estimate shows what more devices would need");
+  throw usage_error(
+      "the config asks for " + std::to_string(config.parallelism.devices()) +
+          " devices, this version of titan trains on one",
+      "parallelism",
+      "set both degrees of the section to 1; titan estimate shows what more devices would need");
 }
 
 /// The module tree after conversion, one line a module.
@@ -157,7 +160,8 @@ int run_steps(train::Trainer& trainer, train::Checkpointer& checkpointer, StepRe
 
 }  // namespace
 
-int train(const ConfigArguments& arguments, const std::vector<std::string>& command_line, bool dry) {
+int train(const ConfigArguments& arguments, const std::vector<std::string>& command_line,
+          bool dry) {
   if (!arguments.file)
     throw usage_error("no config file was given", "titan train",
                       "titan train configs/llama3_debug.yaml [--section.key=value ...]");
@@ -189,11 +193,12 @@ int train(const ConfigArguments& arguments, const std::vector<std::string>& comm
   writer.keep_until(trainer.steps_done());
   checkpointer.begin_after(trainer.steps_done());
   if (trainer.steps_done() >= trainer.total_steps())
-    log_warning("nothing is left to train: step " + std::to_string(trainer.steps_done()) + " is done, training.steps is " +
-                std::to_string(trainer.total_steps()));
+    log_warning("nothing is left to train: step " + std::to_string(trainer.steps_done()) +
+                " is done, training.steps is " + std::to_string(trainer.total_steps()));
   if (!config.checkpoint.enable && trainer.steps_done() == 0) warn_of_unused_checkpoints(config);
   log_start(trainer);
-  const train::MfuPeak peak = train::mfu_peak(trainer.device().facts, applied.registry, applied.requests);
+  const train::MfuPeak peak =
+      train::mfu_peak(trainer.device().facts, applied.registry, applied.requests);
   log_info(peak.text);
   if (config.model.print_after_conversion) print_model(trainer.model());
 

@@ -13,9 +13,11 @@ const std::vector<OptionSchema>& common_options() {
       option.help = help;
       return option;
     };
-    OptionSchema exclude = list("exclude", "modules to leave alone: globs over whole names, 'layers.*.attention.w[qk]'");
+    OptionSchema exclude = list(
+        "exclude", "modules to leave alone: globs over whole names, 'layers.*.attention.w[qk]'");
     exclude.aliases = {"filter_fqns"};
-    return std::vector<OptionSchema>{list("include", "modules to convert: globs as for exclude; none: all of them"), exclude};
+    return std::vector<OptionSchema>{
+        list("include", "modules to convert: globs as for exclude; none: all of them"), exclude};
   }();
   return options;
 }

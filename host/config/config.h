@@ -67,10 +67,10 @@ struct Training {
   std::string dataset_key = "text";             ///< of "jsonl"
   std::vector<std::string> mixture;             ///< NAME:WEIGHT:DATASET:PATH; of "mixture"
   bool shuffle = false;
-  int64_t shuffle_buffer = 10000;      ///< lines of "jsonl" and "chat"
+  int64_t shuffle_buffer = 10000;        ///< lines of "jsonl" and "chat"
   std::string chat_template = "chatml";  ///< or "llama3"; of "chat"
   bool chat_packing = true;              ///< of "chat"
-  std::string token_dtype = "uint16";  ///< or "int32", "uint32"; of "tokens"
+  std::string token_dtype = "uint16";    ///< or "int32", "uint32"; of "tokens"
   bool add_bos = true, add_eos = true;
   bool parse_special_tokens = false;  ///< in texts
   int64_t local_batch_size = 8;
@@ -81,7 +81,7 @@ struct Training {
   std::string mixed_precision_param = "bfloat16";  ///< or "float32"
   int64_t steps = 10000;
   int64_t seed = 0;
-  std::string device = "auto";  ///< or "cpu", "cuda"
+  std::string device = "auto";        ///< or "cpu", "cuda"
   std::string on_nonfinite = "stop";  ///< or "skip"
   int64_t max_skipped_steps = 10;     ///< in a row
   bool operator==(const Training&) const = default;
@@ -99,10 +99,10 @@ struct Optimizer {
 
 struct LrScheduler {
   int64_t warmup_steps = 200;
-  std::optional<double> decay_ratio;    ///< absent: decay begins right after the warmup
-  std::string decay_type = "linear";    ///< or "sqrt", "cosine"
+  std::optional<double> decay_ratio;  ///< absent: decay begins right after the warmup
+  std::string decay_type = "linear";  ///< or "sqrt", "cosine"
   double min_lr_factor = 0.0;
-  std::optional<int64_t> total_steps;   ///< absent: training.steps
+  std::optional<int64_t> total_steps;  ///< absent: training.steps
   bool operator==(const LrScheduler&) const = default;
 };
 
@@ -137,7 +137,7 @@ struct Samples {
   std::vector<std::string> prompts;  ///< empty: one text from nothing
   int64_t max_new_tokens = 64;
   double temperature = 1.0;
-  int64_t top_k = 0;   ///< 0: all tokens
+  int64_t top_k = 0;  ///< 0: all tokens
   double top_p = 1.0;
   bool operator==(const Samples&) const = default;
 };

@@ -17,7 +17,9 @@ std::string meant_item(const std::string& text) {
   if (text.front() == '[' || text.back() == ']') return "a bracket is missing; ";
   std::string lower = text;
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower != text && problem_of_name(lower).empty() ? "names are written in small letters: '" + lower + "'; " : "";
+  return lower != text && problem_of_name(lower).empty()
+             ? "names are written in small letters: '" + lower + "'; "
+             : "";
 }
 
 constexpr const char* kItemHint =
@@ -59,14 +61,17 @@ ConverterItem parse_converter_item(const Node& node) {
       }
     }
     if (item.use.empty())
-      throw usage_error("an entry of model.converters has no 'use', found " + keys_found(node), node.where,
-                        (node.keys.size() == 1 ? "did you mean {use: " + node.keys.front().text + ", ...}? " : "") +
-                            std::string(kItemHint));
+      throw usage_error(
+          "an entry of model.converters has no 'use', found " + keys_found(node), node.where,
+          (node.keys.size() == 1 ? "did you mean {use: " + node.keys.front().text + ", ...}? "
+                                 : "") +
+              std::string(kItemHint));
   }
   if (item.as.empty()) item.as = item.use;
   for (const std::string* name : {&item.use, &item.as})
     if (const std::string problem = problem_of_name(*name); !problem.empty())
-      throw usage_error("'" + *name + "' in model.converters " + problem, node.where, meant_item(*name) + kItemHint);
+      throw usage_error("'" + *name + "' in model.converters " + problem, node.where,
+                        meant_item(*name) + kItemHint);
   return item;
 }
 
@@ -74,11 +79,11 @@ void refuse_equal_instance(const std::vector<ConverterItem>& earlier, const Conv
   for (const ConverterItem& other : earlier) {
     if (!same_name(other.as, item.as)) continue;
     if (other.use == item.use && other.as == other.use && item.as == item.use)
-      throw usage_error("model.converters lists '" + item.use + "' twice: at " + other.where +
-                            " and at " + item.where,
-                        item.where,
-                        "remove one, or name the second: {use: " + item.use + ", as: " + item.use +
-                            "_2}");
+      throw usage_error(
+          "model.converters lists '" + item.use + "' twice: at " + other.where + " and at " +
+              item.where,
+          item.where,
+          "remove one, or name the second: {use: " + item.use + ", as: " + item.use + "_2}");
     throw usage_error("two entries of model.converters are named '" + item.as + "': at " +
                           other.where + " and at " + item.where,
                       item.where, "give each its own name with 'as'");

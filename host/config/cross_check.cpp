@@ -27,13 +27,12 @@ void check_batch_sizes(const LoadedConfig& config) {
   if (training.global_batch_size >= 1 &&
       training.global_batch_size % (training.local_batch_size * devices) == 0)
     return;
-  throw usage_error(
-      "training.global_batch_size (" + std::to_string(training.global_batch_size) +
-          ") must be -1 or a multiple of training.local_batch_size (" +
-          std::to_string(training.local_batch_size) + ")" +
-          (devices > 1 ? " on " + std::to_string(devices) + " devices" : ""),
-      place_of(config, {"training.global_batch_size", "training.local_batch_size"}),
-      "choose a multiple: their quotient is the number of accumulated micro-batches");
+  throw usage_error("training.global_batch_size (" + std::to_string(training.global_batch_size) +
+                        ") must be -1 or a multiple of training.local_batch_size (" +
+                        std::to_string(training.local_batch_size) + ")" +
+                        (devices > 1 ? " on " + std::to_string(devices) + " devices" : ""),
+                    place_of(config, {"training.global_batch_size", "training.local_batch_size"}),
+                    "choose a multiple: their quotient is the number of accumulated micro-batches");
 }
 
 void check_dataset(const LoadedConfig& config, const std::string& section,
@@ -43,8 +42,9 @@ void check_dataset(const LoadedConfig& config, const std::string& section,
     const std::string where = place_of(config, {"training.mixture", key.c_str()});
     parse_mixture(config.values.training.mixture, where);
     if (!path.empty())
-      throw usage_error(key + "_path has no effect: the sources of a mixture have paths of their own",
-                        place_of(config, {(key + "_path").c_str()}), "leave it out, or choose another " + key);
+      throw usage_error(
+          key + "_path has no effect: the sources of a mixture have paths of their own",
+          place_of(config, {(key + "_path").c_str()}), "leave it out, or choose another " + key);
     return;
   }
   if (dataset != "pride_and_prejudice" && path.empty())
@@ -96,8 +96,10 @@ void check_heads(const LoadedConfig& config) {
                       place_of(config, {"model.args.n_kv_heads"}),
                       "several query heads share one key and value head");
   if (args.hidden_dim && (args.ffn_dim_multiplier || args.multiple_of)) {
-    const char* other = args.ffn_dim_multiplier ? "model.args.ffn_dim_multiplier" : "model.args.multiple_of";
-    throw usage_error(std::string(other) + " has no effect: model.args.hidden_dim gives the width it would lead to",
+    const char* other =
+        args.ffn_dim_multiplier ? "model.args.ffn_dim_multiplier" : "model.args.multiple_of";
+    throw usage_error(std::string(other) +
+                          " has no effect: model.args.hidden_dim gives the width it would lead to",
                       place_of(config, {other}), "leave one of the two out");
   }
   if (args.dim && args.n_heads && !args.head_dim && config.values.model.name == "llama3" &&
@@ -164,15 +166,18 @@ bool reads(const Config& values, std::initializer_list<std::string_view> dataset
 void check_data_effects(const LoadedConfig& config) {
   const Config& values = config.values;
   const auto refuse = [&](const char* section, const char* key, const std::string& why) {
-    refuse_without_effect(config, *find_field(section, key), why, "choose another dataset, or leave the key out");
+    refuse_without_effect(config, *find_field(section, key), why,
+                          "choose another dataset, or leave the key out");
   };
   if (values.training.dataset != "mixture")
     refuse("training", "mixture", "training.dataset is '" + values.training.dataset + "'");
   if (!reads(values, {"jsonl"})) refuse("training", "dataset_key", "no dataset is jsonl");
   if (!reads(values, {"chat"}))
-    for (const char* key : {"chat_template", "chat_packing"}) refuse("training", key, "no dataset is chat");
+    for (const char* key : {"chat_template", "chat_packing"})
+      refuse("training", key, "no dataset is chat");
   if (!values.training.shuffle)
-    refuse_without_effect(config, *find_field("training", "shuffle_buffer"), "training.shuffle is false",
+    refuse_without_effect(config, *find_field("training", "shuffle_buffer"),
+                          "training.shuffle is false",
                           "set training.shuffle: true, or leave the key out");
   else if (!reads(values, {"jsonl", "chat"}))
     refuse("training", "shuffle_buffer", "no dataset is jsonl or chat");
@@ -224,9 +229,11 @@ void check_effects(const LoadedConfig& config) {
                 "no steps are profiled"});
   if (const Profiling& profiling = values.profiling;
       profiling.enable_profiling && profiling.profile_freq > values.training.steps)
-    throw usage_error("no step would be traced: profiling.profile_freq is " + std::to_string(profiling.profile_freq) +
-                          ", training.steps " + std::to_string(values.training.steps),
-                      place_of(config, {"profiling.profile_freq", "profiling.enable_profiling", "training.steps"}),
+    throw usage_error("no step would be traced: profiling.profile_freq is " +
+                          std::to_string(profiling.profile_freq) + ", training.steps " +
+                          std::to_string(values.training.steps),
+                      place_of(config, {"profiling.profile_freq", "profiling.enable_profiling",
+                                        "training.steps"}),
                       "lower profiling.profile_freq, or raise training.steps");
   if (values.training.on_nonfinite != "skip")
     refuse_without_effect(
@@ -246,7 +253,8 @@ void check_effects(const LoadedConfig& config) {
         "checkpoint to resume from keeps the types of the run",
         "set checkpoint.last_save_model_only: true, or leave the key out");
     refuse_without_effect(config, *find_field("checkpoint", "adapter_only"),
-                          "it is about model-only saves (checkpoint.last_save_model_only: false), and a checkpoint to "
+                          "it is about model-only saves (checkpoint.last_save_model_only: false), "
+                          "and a checkpoint to "
                           "resume from holds the whole run",
                           "set checkpoint.last_save_model_only: true, or leave the key out");
   }

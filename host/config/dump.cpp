@@ -79,8 +79,7 @@ class ConfigDump {
     };
     line(indent, "- use: " + to_yaml(request.converter), "");
     const size_t inner = indent + 2;
-    if (request.instance != request.converter)
-      line(inner, "as: " + to_yaml(request.instance), "");
+    if (request.instance != request.converter) line(inner, "as: " + to_yaml(request.instance), "");
     line(inner, "include: " + to_yaml(as_list(request.include)), origin_of("include"));
     line(inner, "exclude: " + to_yaml(as_list(request.exclude)), origin_of("exclude"));
     for (const auto& [name, value] : request.options)
@@ -107,8 +106,7 @@ class ConfigDump {
   static std::string flow(const Node& node) {
     std::string text;
     switch (node.kind) {
-      case Node::Kind::kNull:
-        return "null";
+      case Node::Kind::kNull: return "null";
       case Node::Kind::kScalar:
         return node.quoted || !is_plain(node.text) ? to_yaml_quoted(node.text) : node.text;
       case Node::Kind::kList:

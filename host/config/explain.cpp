@@ -73,8 +73,9 @@ std::string explain(std::string_view name, const std::vector<ConverterSchema>& s
     const std::string_view last = name.substr(name.rfind('.') + 1);
     for (const Field& field : fields())
       if (field.option.name == last)
-        throw usage_error("there is no key '" + std::string(name) + "'", "config explain " + std::string(name),
-                          "did you mean '" + field.full_name() + "'? `titan config explain` lists all keys");
+        throw usage_error(
+            "there is no key '" + std::string(name) + "'", "config explain " + std::string(name),
+            "did you mean '" + field.full_name() + "'? `titan config explain` lists all keys");
     throw usage_error("there is no key or section '" + std::string(name) + "'",
                       "config explain " + std::string(name),
                       did_you_mean(name, names) + "`titan config explain` lists all keys");

@@ -12,7 +12,8 @@ constexpr double kSmallestFloat = 1e-37;
 
 /// The member of a section; `section` and `key` are also its path in Config.
 #define TITAN_ROW(section, key, help) \
-  Row(#section, #key, +[](Config& c) -> auto& { return c.section.key; }, help)
+  Row(                                \
+      #section, #key, +[](Config & c) -> auto& { return c.section.key; }, help)
 
 std::vector<Row> field_rows() {
   return {
@@ -36,14 +37,17 @@ std::vector<Row> field_rows() {
                 "converters to apply, in order: names, or maps with use, as, include, exclude and "
                 "options"),
       TITAN_ROW(model, print_after_conversion, "print the model once the converters are applied"),
-      TITAN_ROW(model, tokenizer_path,
-                "a Hugging Face tokenizer.json (byte-level BPE), a tiktoken file (Llama 3's "
-                "tokenizer.model), or a folder with one; empty: with model.flavor from_hf that of the "
-                "model's folder, if it holds one, else one id a byte")
+      TITAN_ROW(
+          model, tokenizer_path,
+          "a Hugging Face tokenizer.json (byte-level BPE), a tiktoken file (Llama 3's "
+          "tokenizer.model), or a folder with one; empty: with model.flavor from_hf that of the "
+          "model's folder, if it holds one, else one id a byte")
           .path(),
-      TITAN_ROW(model, tokenizer_format,
-                "auto tells by the file; a tiktoken vocabulary of an unusual size needs the name of "
-                "the pattern and special tokens that belong to it; bytes: whatever the model's folder holds")
+      TITAN_ROW(
+          model, tokenizer_format,
+          "auto tells by the file; a tiktoken vocabulary of an unusual size needs the name of "
+          "the pattern and special tokens that belong to it; bytes: whatever the model's folder "
+          "holds")
           .one_of({"auto", "bytes", "huggingface", "llama3", "qwen", "cl100k", "o200k", "gpt2"}),
       TITAN_ROW(model.args, dim, "width of the model").at_least(1).at_most(kLargestSize),
       TITAN_ROW(model.args, n_layers, "number of blocks").at_least(1).at_most(100000),
@@ -95,36 +99,44 @@ std::vector<Row> field_rows() {
 
       TITAN_ROW(training, dataset, "what to train on: the built-in novel, or files of yours")
           .one_of({"pride_and_prejudice", "text", "jsonl", "chat", "tokens", "mixture"}),
-      TITAN_ROW(training, dataset_path,
-                "file, folder or pattern ('data/*.jsonl.zst') of the dataset; needed by text (files, each "
-                "a document), jsonl (each line one), chat (each line a conversation) and tokens; all but "
-                "tokens also compressed (.zst)")
+      TITAN_ROW(
+          training, dataset_path,
+          "file, folder or pattern ('data/*.jsonl.zst') of the dataset; needed by text (files, "
+          "each "
+          "a document), jsonl (each line one), chat (each line a conversation) and tokens; all but "
+          "tokens also compressed (.zst)")
           .path(),
-      TITAN_ROW(training, dataset_key, "where the text of a line is (dataset jsonl): text, meta.body"),
-      TITAN_ROW(training, mixture,
-                "sources of dataset mixture, each NAME:WEIGHT:DATASET:PATH (web:0.7:jsonl:/data/web); "
-                "weights are shares of the tokens"),
-      TITAN_ROW(training, shuffle,
-                "another order of documents (tokens: of samples) in every epoch, fixed by training.seed"),
+      TITAN_ROW(training, dataset_key,
+                "where the text of a line is (dataset jsonl): text, meta.body"),
+      TITAN_ROW(
+          training, mixture,
+          "sources of dataset mixture, each NAME:WEIGHT:DATASET:PATH (web:0.7:jsonl:/data/web); "
+          "weights are shares of the tokens"),
+      TITAN_ROW(
+          training, shuffle,
+          "another order of documents (tokens: of samples) in every epoch, fixed by training.seed"),
       TITAN_ROW(training, shuffle_buffer,
                 "lines that are held in memory and shuffled together (datasets jsonl and chat; the "
                 "files are shuffled too)")
           .at_least(2)
           .at_most(kLargestSize),
-      TITAN_ROW(training, chat_template,
-                "how conversations are written (dataset chat): chatml (Qwen and others) or llama3; only "
-                "responses are trained on")
+      TITAN_ROW(
+          training, chat_template,
+          "how conversations are written (dataset chat): chatml (Qwen and others) or llama3; only "
+          "responses are trained on")
           .one_of({"chatml", "llama3"}),
-      TITAN_ROW(training, chat_packing,
-                "a sample holds as many conversations as fit, else one; the rest is padding without "
-                "labels (dataset chat)"),
+      TITAN_ROW(
+          training, chat_packing,
+          "a sample holds as many conversations as fit, else one; the rest is padding without "
+          "labels (dataset chat)"),
       TITAN_ROW(training, add_bos, "the tokenizer's BOS, if it has one, goes before each document"),
       TITAN_ROW(training, add_eos, "the tokenizer's EOS, if it has one, goes behind each document"),
       TITAN_ROW(training, token_dtype, "integer type of the token files (dataset tokens)")
           .one_of({"uint16", "int32", "uint32"}),
-      TITAN_ROW(training, parse_special_tokens,
-                "texts may hold special tokens such as <|im_start|>; otherwise they are text like any "
-                "other, so that data cannot end a document"),
+      TITAN_ROW(
+          training, parse_special_tokens,
+          "texts may hold special tokens such as <|im_start|>; otherwise they are text like any "
+          "other, so that data cannot end a document"),
       TITAN_ROW(training, local_batch_size, "sequences in one forward pass of one rank")
           .at_least(1)
           .at_most(kLargestSize),
@@ -203,9 +215,10 @@ std::vector<Row> field_rows() {
       TITAN_ROW(validation, enable, "measure the loss on other data while training"),
       TITAN_ROW(validation, dataset, "what to validate on; see training.dataset")
           .one_of({"pride_and_prejudice", "text", "jsonl", "chat", "tokens"}),
-      TITAN_ROW(validation, dataset_path,
-                "file, folder or pattern of the validation data; what else there is to say about it "
-                "(token_dtype, dataset_key, ...) is said in training")
+      TITAN_ROW(
+          validation, dataset_path,
+          "file, folder or pattern of the validation data; what else there is to say about it "
+          "(token_dtype, dataset_key, ...) is said in training")
           .path(),
       TITAN_ROW(validation, local_batch_size, "sequences in one forward pass of validation")
           .at_least(1)
@@ -229,12 +242,22 @@ std::vector<Row> field_rows() {
       TITAN_ROW(metrics, disable_color_printing, "no colours in the log, even on a terminal"),
 
       TITAN_ROW(samples, enable, "let the model write texts while it is trained"),
-      TITAN_ROW(samples, freq, "texts are written after step 1 and every so many steps").at_least(1),
-      TITAN_ROW(samples, prompts, "what the texts go on from; empty: one text that begins with BOS"),
-      TITAN_ROW(samples, max_new_tokens, "tokens of a text at most").at_least(1).at_most(kLargestSize),
-      TITAN_ROW(samples, temperature, "logits are divided by it; 0: always the most likely token").at_least(0).at_most(1e6),
-      TITAN_ROW(samples, top_k, "only the so many most likely tokens; 0: all").at_least(0).at_most(kLargestSize),
-      TITAN_ROW(samples, top_p, "only the most likely tokens, up to this sum of probabilities").above(0).at_most(1),
+      TITAN_ROW(samples, freq, "texts are written after step 1 and every so many steps")
+          .at_least(1),
+      TITAN_ROW(samples, prompts,
+                "what the texts go on from; empty: one text that begins with BOS"),
+      TITAN_ROW(samples, max_new_tokens, "tokens of a text at most")
+          .at_least(1)
+          .at_most(kLargestSize),
+      TITAN_ROW(samples, temperature, "logits are divided by it; 0: always the most likely token")
+          .at_least(0)
+          .at_most(1e6),
+      TITAN_ROW(samples, top_k, "only the so many most likely tokens; 0: all")
+          .at_least(0)
+          .at_most(kLargestSize),
+      TITAN_ROW(samples, top_p, "only the most likely tokens, up to this sum of probabilities")
+          .above(0)
+          .at_most(1),
 
       TITAN_ROW(
           profiling, enable_profiling,

@@ -14,9 +14,9 @@ namespace titan::config {
 
 /// One built-in key.
 struct Field {
-  std::string section;      ///< "training"; "model.args" is a section inside a section
-  OptionSchema option;      ///< name, type, default, limits, one-line help
-  bool nullable = false;    ///< null is allowed and means "not given"
+  std::string section;         ///< "training"; "model.args" is a section inside a section
+  OptionSchema option;         ///< name, type, default, limits, one-line help
+  bool nullable = false;       ///< null is allowed and means "not given"
   bool is_converters = false;  ///< model.converters, whose items may be maps
   /// Nothing for null. For model.converters: the names of the items.
   std::function<std::optional<OptionValue>(const Config&)> get;

@@ -61,7 +61,8 @@ Json converter_json(const ConverterSchema& schema) {
   for (const auto* options : {&schema.options, &common_options()})
     for (const OptionSchema& option : *options) {
       properties[option.name] = option_json(option, false);
-      for (const std::string& alias : option.aliases) properties[alias] = option_json(option, false);
+      for (const std::string& alias : option.aliases)
+        properties[alias] = option_json(option, false);
     }
   return json;
 }

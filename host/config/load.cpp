@@ -23,15 +23,16 @@ std::string list_of_keys(const std::string& section) {
 std::string nested_form(const std::string& name, const Node& value) {
   const size_t dot = name.rfind('.');
   if (dot == std::string::npos || !find_field(name.substr(0, dot), name.substr(dot + 1))) return "";
-  return "write '" + name.substr(0, dot) + ":' and below it, indented, '" + name.substr(dot + 1) + ": " + value.text +
-         "'; ";
+  return "write '" + name.substr(0, dot) + ":' and below it, indented, '" + name.substr(dot + 1) +
+         ": " + value.text + "'; ";
 }
 
 Error unknown_key(const std::string& section, const std::string& key, const std::string& where) {
   if (is_section(section + "." + key))
     return usage_error("'" + section + "." + key + "' is a section, not a key", where,
-                       "set its keys one by one: --" + section + "." + key + "." + keys_of(section + "." + key).front() +
-                           "=VALUE; " + list_of_keys(section + "." + key));
+                       "set its keys one by one: --" + section + "." + key + "." +
+                           keys_of(section + "." + key).front() + "=VALUE; " +
+                           list_of_keys(section + "." + key));
   return usage_error("unknown key '" + key + "' in section '" + section + "'", where,
                      advice_for_familiar_key(section + "." + key) +
                          did_you_mean(key, keys_of(section)) + list_of_keys(section));
@@ -85,7 +86,8 @@ void read_text(LoadedConfig& config, const std::string& text, const std::string&
     if (const Node::Kind kind = root.items[i].kind;
         kind != Node::Kind::kMap && kind != Node::Kind::kNull)
       throw usage_error("'" + key.text + "' is no section", key.where,
-                        nested_form(key.text, root.items[i]) + did_you_mean(key.text, section_names()) +
+                        nested_form(key.text, root.items[i]) +
+                            did_you_mean(key.text, section_names()) +
                             "the top level of a config holds sections, each a map of keys");
     config.converter_sections.push_back({key.text, key.where, root.items[i]});
   }

@@ -36,9 +36,9 @@ void check_patterns(const OptionValue& value, const std::string& full_name,
 Error unknown_option(const ConverterSchema& schema, const std::string& owner,
                      const std::string& key, const std::string& where) {
   if (key == "use" || key == "as")
-    return usage_error("'" + key + "' cannot stand here", where,
-                       "it belongs into an entry of model.converters: {use: " + schema.name +
-                           ", as: NAME}");
+    return usage_error(
+        "'" + key + "' cannot stand here", where,
+        "it belongs into an entry of model.converters: {use: " + schema.name + ", as: NAME}");
   std::vector<std::string> candidates, names;
   for (const OptionSchema& option : schema.options) {
     names.push_back(option.name);
@@ -51,8 +51,9 @@ Error unknown_option(const ConverterSchema& schema, const std::string& owner,
   }
   const std::string of =
       owner == schema.name ? "'" + owner + "'" : "'" + owner + "' (" + schema.name + ")";
-  return usage_error("converter " + of + " has no option '" + key + "'", where,
-                     did_you_mean(key, candidates) + "options of " + schema.name + ": " + joined(names));
+  return usage_error(
+      "converter " + of + " has no option '" + key + "'", where,
+      did_you_mean(key, candidates) + "options of " + schema.name + ": " + joined(names));
 }
 
 }  // namespace
@@ -87,8 +88,7 @@ OptionLayer read_layer(const ConverterSchema& schema, const std::string& owner, 
   std::map<std::string, size_t> seen;  // schema name → index of the key that set it
   for (size_t i = 0; i < map.items.size(); ++i) {
     const NodeKey& key = map.keys[i];
-    const std::string name =
-        add_to_layer(layer, schema, owner, key.text, key.where, map.items[i]);
+    const std::string name = add_to_layer(layer, schema, owner, key.text, key.where, map.items[i]);
     const auto [first, is_new] = seen.emplace(name, i);
     if (!is_new)
       throw usage_error("'" + map.keys[first->second].text + "' (at " +

@@ -75,8 +75,8 @@ Scalar parse_int_option(const OptionSchema& schema, const std::string& full_name
                as_float == std::floor(as_float)) {
       advice = "write " + std::to_string(static_cast<int64_t>(as_float)) + "; ";
     }
-    throw value_error(schema, full_name, "must be an integer, found " + node.describe(),
-                      node.where, advice);
+    throw value_error(schema, full_name, "must be an integer, found " + node.describe(), node.where,
+                      advice);
   }
   if (error != std::errc())
     throw value_error(schema, full_name, "does not fit into 64 bits: " + node.describe(),
@@ -115,15 +115,11 @@ Scalar parse_scalar_option(const OptionSchema& schema, const std::string& full_n
                           node.where, node.quoted ? "remove the quotes; " : "");
       return *value;
     }
-    case OptionType::kInt:
-      return parse_int_option(schema, full_name, node);
-    case OptionType::kFloat:
-      return parse_float_option(schema, full_name, node);
-    case OptionType::kEnum:
-      return node.command_line ? trimmed(node.text) : node.text;
+    case OptionType::kInt: return parse_int_option(schema, full_name, node);
+    case OptionType::kFloat: return parse_float_option(schema, full_name, node);
+    case OptionType::kEnum: return node.command_line ? trimmed(node.text) : node.text;
     case OptionType::kString:
-    case OptionType::kPath:
-      break;
+    case OptionType::kPath: break;
   }
   // Everything that takes C strings, the file system for one, would cut the text there.
   if (node.text.find('\0') != std::string::npos)
@@ -137,9 +133,9 @@ std::vector<Node> list_items(const std::string& full_name, const Node& node,
                              const std::string& hint) {
   if (node.kind == Node::Kind::kList) return node.items;
   if (node.kind != Node::Kind::kScalar || !node.command_line)
-    throw usage_error(full_name + " must be a list, found " + node.describe(), node.where,
-                      (node.kind == Node::Kind::kScalar ? "write [" + node.text + "]; " : "") +
-                          hint);
+    throw usage_error(
+        full_name + " must be a list, found " + node.describe(), node.where,
+        (node.kind == Node::Kind::kScalar ? "write [" + node.text + "]; " : "") + hint);
   const std::string text = trimmed(node.text);
   if (!text.empty() && text.front() == '[' && text.back() == ']') {
     const Node list = read_yaml_option(text, node.where);
@@ -177,15 +173,15 @@ void check_limits(const OptionSchema& schema, const std::string& full_name,
       number = *real;
     else
       continue;
-    const bool low = schema.min && (number < *schema.min ||
-                                    (schema.above_min && number == *schema.min));
-    const bool high = schema.max && (number > *schema.max ||
-                                     (schema.below_max && number == *schema.max));
+    const bool low =
+        schema.min && (number < *schema.min || (schema.above_min && number == *schema.min));
+    const bool high =
+        schema.max && (number > *schema.max || (schema.below_max && number == *schema.max));
     if (low || high)
-      throw value_error(schema, full_name,
-                        "must be " + range_text(schema) + ", found " +
-                            to_yaml(OptionValue{false, {item}}),
-                        where);
+      throw value_error(
+          schema, full_name,
+          "must be " + range_text(schema) + ", found " + to_yaml(OptionValue{false, {item}}),
+          where);
   }
 }
 

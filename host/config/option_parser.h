@@ -11,8 +11,8 @@
 namespace titan::config {
 
 /// The typed value of `node`. A usage error names `full_name` ("optimizer.lr"), what was found,
-/// what is allowed and the place. Nothing is converted in silence: quoted text is no number, 1.5 is no
-/// integer, and in YAML only true and false are booleans.
+/// what is allowed and the place. Nothing is converted in silence: quoted text is no number, 1.5 is
+/// no integer, and in YAML only true and false are booleans.
 OptionValue parse_option(const OptionSchema& schema, const std::string& full_name,
                          const Node& node);
 

@@ -30,9 +30,9 @@ struct OptionSchema {
   std::optional<double> min, max;            ///< inclusive; int and float only
   std::vector<std::string> values;           ///< enum only
   std::string help;
-  std::vector<std::string> aliases;          ///< older or familiar names
-  bool above_min = false;                    ///< min itself is not allowed
-  bool below_max = false;                    ///< max itself is not allowed
+  std::vector<std::string> aliases;  ///< older or familiar names
+  bool above_min = false;            ///< min itself is not allowed
+  bool below_max = false;            ///< max itself is not allowed
 };
 
 /// What the config needs to know about a converter it may apply.
@@ -47,8 +47,8 @@ struct ConverterSchema {
 
 /// One entry of model.converters after defaults, sections and overrides have been merged.
 struct ConverterRequest {
-  std::string converter;             ///< what to apply
-  std::string instance;              ///< its name in this run; equals `converter` unless `as` was given
+  std::string converter;  ///< what to apply
+  std::string instance;   ///< its name in this run; equals `converter` unless `as` was given
   std::vector<std::string> include;  ///< globs over module names; empty: every module
   std::vector<std::string> exclude;
   std::map<std::string, OptionValue> options;  ///< every option of the schema, by its schema name

@@ -41,24 +41,12 @@ std::string range_text(const OptionSchema& schema) {
 std::string describe_type(const OptionSchema& schema) {
   std::string type;
   switch (schema.type) {
-    case OptionType::kBool:
-      type = "true or false";
-      break;
-    case OptionType::kInt:
-      type = "integer";
-      break;
-    case OptionType::kFloat:
-      type = "number";
-      break;
-    case OptionType::kString:
-      type = "text";
-      break;
-    case OptionType::kPath:
-      type = "path";
-      break;
-    case OptionType::kEnum:
-      type = "one of " + joined(schema.values);
-      break;
+    case OptionType::kBool: type = "true or false"; break;
+    case OptionType::kInt: type = "integer"; break;
+    case OptionType::kFloat: type = "number"; break;
+    case OptionType::kString: type = "text"; break;
+    case OptionType::kPath: type = "path"; break;
+    case OptionType::kEnum: type = "one of " + joined(schema.values); break;
   }
   const std::string range = range_text(schema);
   return (schema.is_list ? "list of " : "") + type + (range.empty() ? "" : ", " + range);
@@ -81,8 +69,7 @@ std::string to_yaml(std::string_view text) {
                                                           "on",   "off",   "y",    "n"};
   std::string lowered(text);
   for (char& c : lowered) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  const bool reserved =
-      std::find(kReserved.begin(), kReserved.end(), lowered) != kReserved.end();
+  const bool reserved = std::find(kReserved.begin(), kReserved.end(), lowered) != kReserved.end();
   // A leading '.' or '-' could begin a number, a list or a document end.
   if (plain && !reserved && (text[0] == '/' || std::isalpha(static_cast<unsigned char>(text[0]))))
     return std::string(text);

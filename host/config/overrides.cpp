@@ -51,9 +51,12 @@ std::vector<Override> parse_overrides(const std::vector<std::string>& arguments)
     const std::string name = argument.substr(2, std::min(equals, argument.size()) - 2);
     const size_t dot = name.rfind('.');
     if (is_section(name))
-      throw usage_error("'" + name + "' is a section of the config, not a key", "command line: " + argument,
-                        "set its keys one by one, for example --" + name + "." + keys_of(name).front() + "=VALUE");
-    if (dot == std::string::npos || dot == 0 || dot + 1 == name.size() || name.find("..") != std::string::npos)
+      throw usage_error("'" + name + "' is a section of the config, not a key",
+                        "command line: " + argument,
+                        "set its keys one by one, for example --" + name + "." +
+                            keys_of(name).front() + "=VALUE");
+    if (dot == std::string::npos || dot == 0 || dot + 1 == name.size() ||
+        name.find("..") != std::string::npos)
       throw usage_error("unknown option '--" + name + "'", "command line: " + argument,
                         suggest_option(name) + kOverrideHint);
     Override override;

@@ -138,19 +138,19 @@ class ConverterResolver {
     const std::string option = "--" + override.target + "." + override.key;
     for (const ConverterSchema& schema : schemas_)
       if (same_name(schema.name, override.target))
-        return usage_error("'" + option + "' has no effect: converter '" + schema.name +
-                               "' is not applied",
-                           override.value.where,
-                           "add it to the list, --model.converters=" + schema.name +
-                               ", or remove the option");
+        return usage_error(
+            "'" + option + "' has no effect: converter '" + schema.name + "' is not applied",
+            override.value.where,
+            "add it to the list, --model.converters=" + schema.name + ", or remove the option");
     std::vector<std::string> names = section_names();
     for (const std::string& name : schema_names()) names.push_back(name);
     for (const ConverterItem& item : items_) names.push_back(item.as);
-    return usage_error("unknown option '" + option + "': there is no section '" + override.target +
-                           "'",
-                       override.value.where,
-                       advice_for_familiar_key(override.target + "." + override.key) +
-                           advice_for_familiar_key(override.target + ".") + did_you_mean(override.target, names) + sections() + available());
+    return usage_error(
+        "unknown option '" + option + "': there is no section '" + override.target + "'",
+        override.value.where,
+        advice_for_familiar_key(override.target + "." + override.key) +
+            advice_for_familiar_key(override.target + ".") + did_you_mean(override.target, names) +
+            sections() + available());
   }
 
   ConverterRequest merge(const ConverterItem& item) const {
@@ -189,10 +189,9 @@ class ConverterResolver {
     for (const OptionSchema& option : schema.options) {
       if (request.options.count(option.name) != 0) continue;
       if (!option.default_value)
-        throw usage_error("converter '" + item.as + "' needs the option '" + option.name + "'",
-                          item.where,
-                          "set it with --" + item.as + "." + option.name + "=VALUE; " +
-                              describe_option(option));
+        throw usage_error(
+            "converter '" + item.as + "' needs the option '" + option.name + "'", item.where,
+            "set it with --" + item.as + "." + option.name + "=VALUE; " + describe_option(option));
       request.options[option.name] = *option.default_value;
     }
   }

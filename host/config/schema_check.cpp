@@ -34,13 +34,13 @@ class SchemaCheck {
   }
 
   void check_name(const std::string& name) {
-    const bool well_formed =
-        !name.empty() && name.size() <= 64 && name[0] >= 'a' && name[0] <= 'z' &&
-        std::all_of(name.begin(), name.end(), [](char c) {
-          return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-        });
+    const bool well_formed = !name.empty() && name.size() <= 64 && name[0] >= 'a' &&
+                             name[0] <= 'z' && std::all_of(name.begin(), name.end(), [](char c) {
+                               return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+                             });
     if (!well_formed)
-      throw defect("'" + name + "' is no option name (a small letter, then small letters, digits "
+      throw defect("'" + name +
+                   "' is no option name (a small letter, then small letters, digits "
                    "and '_'; at most 64)");
     if (is_reserved_key(name)) throw defect("the option name '" + name + "' is reserved");
     if (!names_.insert(name).second)
@@ -69,16 +69,13 @@ class SchemaCheck {
 
   static bool has_type(const Scalar& item, OptionType type) {
     switch (type) {
-      case OptionType::kBool:
-        return std::holds_alternative<bool>(item);
-      case OptionType::kInt:
-        return std::holds_alternative<int64_t>(item);
+      case OptionType::kBool: return std::holds_alternative<bool>(item);
+      case OptionType::kInt: return std::holds_alternative<int64_t>(item);
       case OptionType::kFloat:
         return std::holds_alternative<double>(item) && std::isfinite(std::get<double>(item));
       case OptionType::kString:
       case OptionType::kPath:
-      case OptionType::kEnum:
-        break;
+      case OptionType::kEnum: break;
     }
     return std::holds_alternative<std::string>(item);
   }

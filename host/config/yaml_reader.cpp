@@ -20,7 +20,10 @@ constexpr const char* kYamlHint = "a config is a map of sections, each a map of 
 
 /// Put behind the text as a comment. yaml-cpp lets a quoted text run to the end of the file without
 /// a word; then this is part of the value.
-constexpr const char* kEndOfText = "\x01" "end of config" "\x01";
+constexpr const char* kEndOfText =
+    "\x01"
+    "end of config"
+    "\x01";
 
 /// Turns the parser's events into a Node. yaml-cpp's own tree is not used because it keeps the
 /// first of two equal keys in silence and no places of keys.
@@ -158,9 +161,9 @@ class NodeBuilder : public YAML::EventHandler {
       throw usage_error("merge keys ('<<') are not supported", where, "write the keys out");
     const auto [entry, is_new] = frame.seen.emplace(node.text, where);
     if (!is_new)
-      throw usage_error("the key '" + node.text + "' is given twice: at " + entry->second +
-                            " and at " + where,
-                        where, "remove one of the two");
+      throw usage_error(
+          "the key '" + node.text + "' is given twice: at " + entry->second + " and at " + where,
+          where, "remove one of the two");
     frame.node.keys.push_back({node.text, where});
   }
 
@@ -195,8 +198,8 @@ bool has_tab_indentation(const std::string& text) {
   for (size_t start = 0; start < text.size(); start = text.find('\n', start) + 1) {
     const size_t first = std::min(text.find_first_not_of(" \t", start), text.size());
     if (std::find(text.begin() + static_cast<std::ptrdiff_t>(start),
-                  text.begin() + static_cast<std::ptrdiff_t>(first), '\t') !=
-        text.begin() + static_cast<std::ptrdiff_t>(first))
+                  text.begin() + static_cast<std::ptrdiff_t>(first),
+                  '\t') != text.begin() + static_cast<std::ptrdiff_t>(first))
       return true;
     if (text.find('\n', start) == std::string::npos) break;
   }

@@ -79,8 +79,9 @@ std::string summary_text(const std::vector<TestResult>& results, const Subject& 
 
 std::string report_json(const std::vector<TestResult>& results, const Subject& file) {
   using Json = nlohmann::ordered_json;
-  Json out{
-      {"seed", file.seed}, {"file", printable_path(file.judged.path.native())}, {"sha256", file.judged.sha256}};
+  Json out{{"seed", file.seed},
+           {"file", printable_path(file.judged.path.native())},
+           {"sha256", file.judged.sha256}};
   const auto& plugin = file.judged.description;
   out["plugin"] = plugin ? plugin->name : "";
   out["version"] = plugin ? plugin->version : "";

@@ -112,10 +112,9 @@ TrialModel::TrialModel(const converters::Registry& registry,
                        std::vector<config::ConverterRequest> requests, const TrialOptions& options)
     : root_(model::llama3_train_spec().build(trial_model_args(options.n_layers), options.dtype)) {
   const train::Device device = train::resolve_device("cpu");
-  converters_ =
-      std::make_unique<converters::ModelConvertersContainer>(
-          registry, requests, device.facts,
-          converters::RunFacts{kTrialBatch * kTrialLength, options.dtype, options.dtype});
+  converters_ = std::make_unique<converters::ModelConvertersContainer>(
+      registry, requests, device.facts,
+      converters::RunFacts{kTrialBatch * kTrialLength, options.dtype, options.dtype});
   converters_->convert(*root_);
   model::materialize(*root_, device.device, options.seed);
   if (options.shake) shake_values(*root_, options.shake_added, options.seed);

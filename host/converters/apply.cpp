@@ -50,9 +50,12 @@ std::shared_ptr<model::Parameter> laid_out_parameter(const StockModel& model, co
     start += piece.piece_shape()[static_cast<size_t>(piece.concat_dim)];
     made->layout.push_back(std::move(piece));
   }
-  const auto [owner, index] = owner_of(*model[record.module].module, record.layout.parts.front().source);
-  const TensorSpec spec{record.layout.name, layout_shape(model, record, instance),
-                        owner->parameters()[index].parameter->tensor.scalar_type(), {}};
+  const auto [owner, index] =
+      owner_of(*model[record.module].module, record.layout.parts.front().source);
+  const TensorSpec spec{record.layout.name,
+                        layout_shape(model, record, instance),
+                        owner->parameters()[index].parameter->tensor.scalar_type(),
+                        {}};
   made->tensor = meta_tensor(spec).requires_grad_();
   made->stored_as = instance + "/" + model.name_of(record.module, record.layout.name);
   made->init_key = made->stored_as;
@@ -142,7 +145,8 @@ void apply_records(const StockModel& model, std::vector<Record>& records,
     for (const LayoutSpec::Part& part : record.layout.parts)
       trained = trained && moved.at(model.name_of(record.module, part.source));
     parameters[&record]->tensor.set_requires_grad(trained);
-    module.attach_parameter(instances[record.instance] + "/" + record.layout.name, parameters[&record]);
+    module.attach_parameter(instances[record.instance] + "/" + record.layout.name,
+                            parameters[&record]);
   }
 
   // 3. Behaviour, and then where each piece sits, now that all parameters are in place.

@@ -33,7 +33,11 @@ const std::vector<Architecture>& architectures() {
       {"sm_100", 10, 0, "B200", {{"B200", gigabytes(180)}}},
       {"sm_103", 10, 3, "B300", {{"B300", gigabytes(288)}}},
       {"sm_110", 11, 0, "Jetson Thor", {{"Jetson AGX Thor", gigabytes(128)}}},
-      {"sm_120", 12, 0, "RTX 50, RTX PRO 6000 Blackwell", {{"RTX 5090", gigabytes(32)}, {"RTX PRO 6000 Blackwell", gigabytes(96)}}},
+      {"sm_120",
+       12,
+       0,
+       "RTX 50, RTX PRO 6000 Blackwell",
+       {{"RTX 5090", gigabytes(32)}, {"RTX PRO 6000 Blackwell", gigabytes(96)}}},
       {"sm_121", 12, 1, "GB10", {{"GB10", gigabytes(128)}}},
   };
   return table;
@@ -43,7 +47,8 @@ const std::vector<Architecture>& architectures() {
 const Architecture* find_architecture(std::string wanted) {
   if (wanted.size() > 3 && (wanted.back() == 'a' || wanted.back() == 'f')) wanted.pop_back();
   for (const Architecture& one : architectures())
-    if (wanted == one.name || wanted == std::to_string(one.major) + "." + std::to_string(one.minor)) return &one;
+    if (wanted == one.name || wanted == std::to_string(one.major) + "." + std::to_string(one.minor))
+      return &one;
   return nullptr;
 }
 
@@ -54,7 +59,8 @@ DeviceFacts assumed_device(const std::string& name) {
   if (name == "cpu") return facts;
   if (const Architecture* architecture = find_architecture(name)) {
     facts.cuda = true;
-    facts.name = std::string(architecture->name) + " (assumed; such as " + std::string(architecture->example) + ")";
+    facts.name = std::string(architecture->name) + " (assumed; such as " +
+                 std::string(architecture->example) + ")";
     facts.capability_major = architecture->major;
     facts.capability_minor = architecture->minor;
     facts.driver_version = 13000;
@@ -63,7 +69,8 @@ DeviceFacts assumed_device(const std::string& name) {
   }
   std::vector<std::string> known = {"cpu"};
   for (const Architecture& architecture : architectures()) known.emplace_back(architecture.name);
-  throw usage_error("no device is named '" + name + "'", "--device", did_you_mean(name, known) + "known: " + joined(known));
+  throw usage_error("no device is named '" + name + "'", "--device",
+                    did_you_mean(name, known) + "known: " + joined(known));
 }
 
 std::vector<ExampleDevice> example_devices(const std::string& name) {

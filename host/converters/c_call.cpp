@@ -33,7 +33,8 @@ titan_status usable(const titan_call* call, const char* function) {
     return fail(TITAN_WRONG_STATE, std::string(function) + ": the call is over",
                 "use a titan_call only until the function it was passed to returns");
   if (call->thread != std::this_thread::get_id())
-    return fail(TITAN_WRONG_STATE, std::string(function) + ": called from another thread than the call runs on",
+    return fail(TITAN_WRONG_STATE,
+                std::string(function) + ": called from another thread than the call runs on",
                 "talk to the host from the thread that the host called");
   return TITAN_OK;
 }
@@ -51,8 +52,8 @@ std::string argument_names(const titan_call* call) {
   return names;
 }
 
-/// A tensor in the compute type: inputs and parameters agree on it, and so does a gradient. Backward
-/// has no inputs, and a module may have no parameters.
+/// A tensor in the compute type: inputs and parameters agree on it, and so does a gradient.
+/// Backward has no inputs, and a module may have no parameters.
 const at::Tensor& example_of(const titan_call& call) {
   for (const CallArgument& argument : call.arguments)
     if (argument.tensor.defined() && at::isFloatingType(argument.tensor.scalar_type()))
@@ -61,37 +62,42 @@ const at::Tensor& example_of(const titan_call& call) {
 }
 
 titan_status no_argument(const titan_call* call, const char* function, std::string_view name) {
-  return fail(TITAN_NOT_FOUND, std::string(function) + ": the call has no tensor '" + std::string(name) + "'",
+  return fail(TITAN_NOT_FOUND,
+              std::string(function) + ": the call has no tensor '" + std::string(name) + "'",
               "it has: " + argument_names(call));
 }
 
 titan_status no_gradient_yet(const CallArgument& argument, const char* function) {
   if (!argument.grad.defined() && !argument.accumulated) return TITAN_OK;
   return fail(TITAN_WRONG_STATE,
-              std::string(function) + ": the gradient of '" + std::string(argument.name) + "' was " +
-                  (argument.accumulated ? "added to its sum" : "set") + " already",
+              std::string(function) + ": the gradient of '" + std::string(argument.name) +
+                  "' was " + (argument.accumulated ? "added to its sum" : "set") + " already",
               "add up the parts in the plugin and hand in the sum, once");
 }
 
 /// The parameter `name` in backward, with its gradient still to come.
-titan_status parameter_of(titan_call* call, const char* function, std::string_view name, CallArgument** out) {
+titan_status parameter_of(titan_call* call, const char* function, std::string_view name,
+                          CallArgument** out) {
   if (const titan_status status = usable(call, function)) return status;
   if (!call->backward) return fail(TITAN_WRONG_STATE, std::string(function) + ": only in backward");
   CallArgument* argument = find_argument(call, name);
   if (!argument) return no_argument(call, function, name);
   if (!argument->parameter)
-    return fail(TITAN_INVALID_ARGUMENT, std::string(function) + ": '" + std::string(name) + "' is not a parameter",
-                "only gradients of parameters are added up over calls; set that of an input with call_set_grad");
+    return fail(TITAN_INVALID_ARGUMENT,
+                std::string(function) + ": '" + std::string(name) + "' is not a parameter",
+                "only gradients of parameters are added up over calls; set that of an input with "
+                "call_set_grad");
   *out = argument;
   return no_gradient_yet(*argument, function);
 }
 
-/// Whether a plugin may write into `sum`, the .grad of `parameter`. Autograd takes a gradient over as
-/// the sum without a copy, so the memory may be a part of something that others still read.
+/// Whether a plugin may write into `sum`, the .grad of `parameter`. Autograd takes a gradient over
+/// as the sum without a copy, so the memory may be a part of something that others still read.
 bool can_be_added_to(const at::Tensor& sum, const at::Tensor& parameter) {
-  return sum.defined() && sum.layout() == at::kStrided && sum.is_contiguous() && !sum.requires_grad() &&
-         sum.scalar_type() == parameter.scalar_type() && sum.sizes() == parameter.sizes() &&
-         sum.device() == parameter.device() && sum.storage().use_count() == 1;
+  return sum.defined() && sum.layout() == at::kStrided && sum.is_contiguous() &&
+         !sum.requires_grad() && sum.scalar_type() == parameter.scalar_type() &&
+         sum.sizes() == parameter.sizes() && sum.device() == parameter.device() &&
+         sum.storage().use_count() == 1;
 }
 
 }  // namespace
@@ -132,19 +138,21 @@ class WriteCheck {
     const std::vector<int64_t> after = hashes();
     for (size_t i = 0; i < before_.size(); ++i)
       if (before_[i] != after[i])
-        throw plugin_error("the plugin wrote into " +
-                               (i < call_.arguments.size() ? "'" + std::string(call_.arguments[i].name) + "'"
-                                                           : std::string("the gradient of the output")) +
-                               " in " + function + " of module '" + call_.bound->fqn + "'",
-                           call_.bound->origin.text(),
-                           "arguments are read-only but for buffers: make a new tensor and set that");
+        throw plugin_error(
+            "the plugin wrote into " +
+                (i < call_.arguments.size() ? "'" + std::string(call_.arguments[i].name) + "'"
+                                            : std::string("the gradient of the output")) +
+                " in " + function + " of module '" + call_.bound->fqn + "'",
+            call_.bound->origin.text(),
+            "arguments are read-only but for buffers: make a new tensor and set that");
   }
 
  private:
   static int64_t hash_of(const at::Tensor& tensor) {
-    const bool hashable = tensor.defined() && !tensor.is_meta() &&
-                          (tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kBFloat16 ||
-                           tensor.scalar_type() == at::kDouble || tensor.scalar_type() == at::kHalf);
+    const bool hashable =
+        tensor.defined() && !tensor.is_meta() &&
+        (tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kBFloat16 ||
+         tensor.scalar_type() == at::kDouble || tensor.scalar_type() == at::kHalf);
     if (!hashable || tensor.numel() == 0) return 0;
     const c10::NoGradGuard no_grad;
     return at::hash_tensor(tensor.detach()).view(at::kLong).item<int64_t>();
@@ -210,8 +218,10 @@ titan_status c_call_get(titan_call* call, titan_string name, titan_tensor** borr
     const CallArgument* argument = find_argument(call, view_of(name));
     if (!argument) return no_argument(call, "call_get", view_of(name));
     if (!argument->tensor.defined())
-      return fail(TITAN_NOT_FOUND, "call_get: '" + std::string(view_of(name)) + "' is not part of this call",
-                  "in backward only saved tensors, parameters and buffers are at hand: use call_save");
+      return fail(
+          TITAN_NOT_FOUND,
+          "call_get: '" + std::string(view_of(name)) + "' is not part of this call",
+          "in backward only saved tensors, parameters and buffers are at hand: use call_save");
     *borrowed = call->arena.borrow(argument->tensor, argument->version);
     return TITAN_OK;
   });
@@ -231,7 +241,8 @@ titan_status c_call_set(titan_call* call, titan_string name, titan_tensor* owned
                       ? "only forward sets an output"
                       : "this call sets '" + std::string(call->output_name) + "'");
     if (call->output.defined())
-      return fail(TITAN_WRONG_STATE, "call_set: '" + std::string(call->output_name) + "' was set already",
+      return fail(TITAN_WRONG_STATE,
+                  "call_set: '" + std::string(call->output_name) + "' was set already",
                   "set the output once");
     call->output = std::move(tensor);
     return TITAN_OK;
@@ -243,7 +254,8 @@ titan_status c_call_save(titan_call* call, titan_tensor* borrowed) {
     if (const titan_status status = usable(call, "call_save")) return status;
     if (call->backward || call->output_name.empty())
       return fail(TITAN_WRONG_STATE, "call_save: only forward can save tensors");
-    if (!is_live(borrowed)) return fail(TITAN_WRONG_STATE, "call_save: the tensor handle is not alive");
+    if (!is_live(borrowed))
+      return fail(TITAN_WRONG_STATE, "call_save: the tensor handle is not alive");
     call->saved.push_back(borrowed->tensor);
     return TITAN_OK;
   });
@@ -252,12 +264,15 @@ titan_status c_call_save(titan_call* call, titan_tensor* borrowed) {
 titan_status c_call_saved(titan_call* call, uint64_t index, titan_tensor** borrowed) {
   return slot([&]() -> titan_status {
     if (const titan_status status = usable(call, "call_saved")) return status;
-    if (!call->backward) return fail(TITAN_WRONG_STATE, "call_saved: only backward can read saved tensors");
+    if (!call->backward)
+      return fail(TITAN_WRONG_STATE, "call_saved: only backward can read saved tensors");
     if (!borrowed) return fail(TITAN_INVALID_ARGUMENT, "call_saved: the result pointer is NULL");
     if (index >= call->saved.size())
-      return fail(TITAN_NOT_FOUND, "call_saved: number " + std::to_string(index) + " was not saved; forward saved " +
-                                       std::to_string(call->saved.size()),
-                  "call save (call_save) in forward for each tensor that backward reads; they are numbered from 0");
+      return fail(TITAN_NOT_FOUND,
+                  "call_saved: number " + std::to_string(index) + " was not saved; forward saved " +
+                      std::to_string(call->saved.size()),
+                  "call save (call_save) in forward for each tensor that backward reads; they are "
+                  "numbered from 0");
     *borrowed = call->arena.borrow(call->saved[index]);
     return TITAN_OK;
   });
@@ -267,7 +282,8 @@ titan_status c_call_grad_output(titan_call* call, titan_tensor** borrowed) {
   return slot([&]() -> titan_status {
     if (const titan_status status = usable(call, "call_grad_output")) return status;
     if (!call->backward) return fail(TITAN_WRONG_STATE, "call_grad_output: only in backward");
-    if (!borrowed) return fail(TITAN_INVALID_ARGUMENT, "call_grad_output: the result pointer is NULL");
+    if (!borrowed)
+      return fail(TITAN_INVALID_ARGUMENT, "call_grad_output: the result pointer is NULL");
     *borrowed = call->arena.borrow(call->grad_output);
     return TITAN_OK;
   });
@@ -300,15 +316,19 @@ titan_status c_call_set_grad(titan_call* call, titan_string name, titan_tensor* 
   });
 }
 
-titan_status c_call_grad_accumulator(titan_call* call, titan_string parameter, titan_tensor** borrowed) {
+titan_status c_call_grad_accumulator(titan_call* call, titan_string parameter,
+                                     titan_tensor** borrowed) {
   return slot([&]() -> titan_status {
     CallArgument* argument = nullptr;
-    if (const titan_status status = parameter_of(call, "call_grad_accumulator", view_of(parameter), &argument))
+    if (const titan_status status =
+            parameter_of(call, "call_grad_accumulator", view_of(parameter), &argument))
       return status;
-    if (!borrowed) return fail(TITAN_INVALID_ARGUMENT, "call_grad_accumulator: the result pointer is NULL");
+    if (!borrowed)
+      return fail(TITAN_INVALID_ARGUMENT, "call_grad_accumulator: the result pointer is NULL");
     const at::Tensor& sum = argument->parameter->tensor.grad();
     *borrowed = nullptr;
-    if (!argument->needs_grad || !can_be_added_to(sum, argument->parameter->tensor)) return TITAN_OK;
+    if (!argument->needs_grad || !can_be_added_to(sum, argument->parameter->tensor))
+      return TITAN_OK;
     argument->accumulator = sum;
     if (call->context.find_nonfinite) argument->accumulator_was_finite = all_finite(sum);
     *borrowed = call->arena.borrow(sum);
@@ -319,13 +339,15 @@ titan_status c_call_grad_accumulator(titan_call* call, titan_string parameter, t
 titan_status c_call_grad_accumulated(titan_call* call, titan_string parameter) {
   return slot([&]() -> titan_status {
     CallArgument* argument = nullptr;
-    if (const titan_status status = parameter_of(call, "call_grad_accumulated", view_of(parameter), &argument))
+    if (const titan_status status =
+            parameter_of(call, "call_grad_accumulated", view_of(parameter), &argument))
       return status;
     if (!argument->accumulator.defined())
       return fail(TITAN_WRONG_STATE,
-                  "call_grad_accumulated: this call has no sum of gradients of '" + std::string(view_of(parameter)) +
-                      "' to add to",
-                  "add to what call_grad_accumulator gives in the same call; where that is NULL use call_set_grad");
+                  "call_grad_accumulated: this call has no sum of gradients of '" +
+                      std::string(view_of(parameter)) + "' to add to",
+                  "add to what call_grad_accumulator gives in the same call; where that is NULL "
+                  "use call_set_grad");
     argument->accumulated = true;
     argument->accumulator.unsafeGetTensorImpl()->bump_version();
     return TITAN_OK;
@@ -335,7 +357,8 @@ titan_status c_call_grad_accumulated(titan_call* call, titan_string parameter) {
 titan_status c_call_metric(titan_call* call, titan_string name, double value) {
   return slot([&]() -> titan_status {
     if (const titan_status status = usable(call, "call_metric")) return status;
-    if (const titan_status status = check_metric_name("call_metric", name, call->context.metrics); status != TITAN_OK)
+    if (const titan_status status = check_metric_name("call_metric", name, call->context.metrics);
+        status != TITAN_OK)
       return status;
     if (call->context.metrics)
       (*call->context.metrics)[call->bound->origin.instance + "/" + call->bound->fqn + "." +

@@ -24,10 +24,10 @@ struct CallArgument {
   bool needs_grad = false;
   bool may_lack_grad = false;  ///< backward need not set it: no gradient means zero
   const model::Parameter* parameter = nullptr;  ///< null for inputs, "y" and buffers
-  at::Tensor grad = {};         ///< backward: what the plugin set
-  at::Tensor accumulator = {};  ///< backward: the sum that it was offered to add to
+  at::Tensor grad = {};                         ///< backward: what the plugin set
+  at::Tensor accumulator = {};                  ///< backward: the sum that it was offered to add to
   bool accumulator_was_finite = true;  ///< then; looked at only with context.find_nonfinite
-  bool accumulated = false;     ///< backward: it has added its gradient there and sets none
+  bool accumulated = false;            ///< backward: it has added its gradient there and sets none
 };
 
 }  // namespace titan::converters

@@ -74,9 +74,11 @@ titan_status c_model_module_count(titan_model*, uint64_t* out);
 titan_status c_model_module(titan_model*, uint64_t module, titan_module_info* out);
 titan_status c_model_find(titan_model*, titan_string fqn, uint64_t* out);
 titan_status c_model_attribute(titan_model*, uint64_t module, titan_string name, double* out);
-titan_status c_model_parameter(titan_model*, uint64_t module, uint64_t index, titan_parameter_info* out);
+titan_status c_model_parameter(titan_model*, uint64_t module, uint64_t index,
+                               titan_parameter_info* out);
 titan_status c_record_replace(titan_model*, uint64_t module, const titan_module_impl*, void* self);
-titan_status c_record_wrap(titan_model*, uint64_t module, int32_t where, const titan_module_impl*, void* self);
+titan_status c_record_wrap(titan_model*, uint64_t module, int32_t where, const titan_module_impl*,
+                           void* self);
 titan_status c_record_observe(titan_model*, uint64_t module, const titan_observer*, void* self);
 titan_status c_record_parameter(titan_model*, uint64_t module, const titan_tensor_spec*);
 titan_status c_record_buffer(titan_model*, uint64_t module, const titan_tensor_spec*);

@@ -7,13 +7,14 @@ namespace {
 
 titan_status usable_create(const titan_create* create, const char* function) {
   if (ContextScope<titan_create>::alive(create)) return TITAN_OK;
-  return fail(TITAN_WRONG_STATE, std::string(function) + ": create() is over, or this is another thread",
+  return fail(TITAN_WRONG_STATE,
+              std::string(function) + ": create() is over, or this is another thread",
               "read options in create() and keep their values");
 }
 
 /// Finds option `name` and its item `index`.
-titan_status find_option(titan_create* create, const char* function, titan_string name, uint64_t index,
-                         const config::Scalar** out) {
+titan_status find_option(titan_create* create, const char* function, titan_string name,
+                         uint64_t index, const config::Scalar** out) {
   if (const titan_status status = usable_create(create, function)) return status;
   const auto& options = create->context->request.options;
   const std::string key(view_of(name));
@@ -21,13 +22,14 @@ titan_status find_option(titan_create* create, const char* function, titan_strin
   if (found == options.end()) {
     std::vector<std::string> names;
     for (const auto& [known, value] : options) names.push_back(known);
-    return fail(TITAN_NOT_FOUND, std::string(function) + ": the note declares no option '" + key + "'",
+    return fail(TITAN_NOT_FOUND,
+                std::string(function) + ": the note declares no option '" + key + "'",
                 did_you_mean(key, names) + "declare it in the plugin's metadata");
   }
   if (index >= found->second.items.size())
     return fail(TITAN_NOT_FOUND, std::string(function) + ": option '" + key + "' has " +
-                                     std::to_string(found->second.items.size()) + " items, asked for number " +
-                                     std::to_string(index));
+                                     std::to_string(found->second.items.size()) +
+                                     " items, asked for number " + std::to_string(index));
   *out = &found->second.items[index];
   return TITAN_OK;
 }
@@ -38,23 +40,28 @@ const char* type_of(const config::Scalar& item) {
   return kTypes[item.index()];
 }
 const char* reader_of(const config::Scalar& item) {
-  constexpr const char* kReaders[] = {"option_bool, in C++ option<bool>", "option_int, in C++ option<int64_t>",
-                                      "option_float, in C++ option<double>", "option_string, in C++ option<std::string>"};
+  constexpr const char* kReaders[] = {
+      "option_bool, in C++ option<bool>", "option_int, in C++ option<int64_t>",
+      "option_float, in C++ option<double>", "option_string, in C++ option<std::string>"};
   return kReaders[item.index()];
 }
 
 template <class T, class Out>
-titan_status get_option(titan_create* create, const char* function, titan_string name, uint64_t index, Out* out) {
+titan_status get_option(titan_create* create, const char* function, titan_string name,
+                        uint64_t index, Out* out) {
   return slot([&]() -> titan_status {
     const config::Scalar* item = nullptr;
-    if (const titan_status status = find_option(create, function, name, index, &item)) return status;
-    if (!out) return fail(TITAN_INVALID_ARGUMENT, std::string(function) + ": the result pointer is NULL");
+    if (const titan_status status = find_option(create, function, name, index, &item))
+      return status;
+    if (!out)
+      return fail(TITAN_INVALID_ARGUMENT, std::string(function) + ": the result pointer is NULL");
     if (const T* value = std::get_if<T>(item)) {
       *out = static_cast<Out>(*value);
       return TITAN_OK;
     }
     return fail(TITAN_INVALID_ARGUMENT,
-                std::string(function) + ": option '" + std::string(view_of(name)) + "' is " + type_of(*item),
+                std::string(function) + ": option '" + std::string(view_of(name)) + "' is " +
+                    type_of(*item),
                 std::string("read it with ") + reader_of(*item));
   });
 }
@@ -89,7 +96,8 @@ titan_status c_option_count(titan_create* create, titan_string name, uint64_t* o
     const auto& options = create->context->request.options;
     const auto found = options.find(std::string(view_of(name)));
     if (found == options.end())
-      return fail(TITAN_NOT_FOUND, "option_count: the note declares no option '" + std::string(view_of(name)) + "'");
+      return fail(TITAN_NOT_FOUND,
+                  "option_count: the note declares no option '" + std::string(view_of(name)) + "'");
     *out = found->second.items.size();
     return TITAN_OK;
   });
@@ -104,13 +112,16 @@ titan_status c_option_int(titan_create* create, titan_string name, uint64_t inde
 titan_status c_option_float(titan_create* create, titan_string name, uint64_t index, double* out) {
   return get_option<double>(create, "option_float", name, index, out);
 }
-titan_status c_option_string(titan_create* create, titan_string name, uint64_t index, titan_string* out) {
+titan_status c_option_string(titan_create* create, titan_string name, uint64_t index,
+                             titan_string* out) {
   return slot([&]() -> titan_status {
     const config::Scalar* item = nullptr;
-    if (const titan_status status = find_option(create, "option_string", name, index, &item)) return status;
+    if (const titan_status status = find_option(create, "option_string", name, index, &item))
+      return status;
     const auto* value = std::get_if<std::string>(item);
     if (!out || !value)
-      return fail(TITAN_INVALID_ARGUMENT, "option_string: option '" + std::string(view_of(name)) + "' is no text");
+      return fail(TITAN_INVALID_ARGUMENT,
+                  "option_string: option '" + std::string(view_of(name)) + "' is no text");
     *out = c_string(*value);
     return TITAN_OK;
   });

@@ -7,7 +7,8 @@ namespace {
 
 titan_status usable_hook(const titan_hook* hook, const char* function) {
   if (ContextScope<titan_hook>::alive(hook)) return TITAN_OK;
-  return fail(TITAN_WRONG_STATE, std::string(function) + ": the hook is over, or this is another thread",
+  return fail(TITAN_WRONG_STATE,
+              std::string(function) + ": the hook is over, or this is another thread",
               "use a titan_hook only until the function it was passed to returns");
 }
 
@@ -21,7 +22,8 @@ titan_status fill(titan_hook* hook, size_t index, titan_hook_tensor* out, const 
   hook->shapes[index] = tensor.tensor.sizes().vec();
   hook->offsets[index].assign(hook->shapes[index].size(), 0);
   auto info = sized<titan_hook_tensor>();
-  info.flags = (tensor.buffer ? TITAN_HOOK_TENSOR_BUFFER : 0u) | (tensor.missing ? TITAN_HOOK_TENSOR_MISSING : 0u);
+  info.flags = (tensor.buffer ? TITAN_HOOK_TENSOR_BUFFER : 0u) |
+               (tensor.missing ? TITAN_HOOK_TENSOR_MISSING : 0u);
   info.fqn = c_string(tensor.fqn);
   info.tensor = hook->arena.borrow(tensor.tensor, tensor.version);
   info.global_shape = hook->shapes[index].data();
@@ -57,7 +59,8 @@ titan_status c_hook_tensor(titan_hook* hook, uint64_t index, titan_hook_tensor* 
   return slot([&]() -> titan_status {
     if (const titan_status status = usable_hook(hook, "hook_tensor")) return status;
     if (index >= hook->context->tensors.size())
-      return fail(TITAN_NOT_FOUND, "hook_tensor: there are " + std::to_string(hook->context->tensors.size()) + " tensors");
+      return fail(TITAN_NOT_FOUND, "hook_tensor: there are " +
+                                       std::to_string(hook->context->tensors.size()) + " tensors");
     return fill(hook, index, out, "hook_tensor");
   });
 }
@@ -72,14 +75,16 @@ titan_status c_hook_find(titan_hook* hook, titan_string fqn, titan_hook_tensor* 
     }
     return fail(TITAN_NOT_FOUND, "hook_find: no tensor '" + std::string(view_of(fqn)) + "'",
                 did_you_mean(std::string(view_of(fqn)), names) +
-                    "names are whole: layers.0.attention.wq.weight, and <module>.<name> for what the plugin added");
+                    "names are whole: layers.0.attention.wq.weight, and <module>.<name> for what "
+                    "the plugin added");
   });
 }
 
 titan_status c_hook_metric(titan_hook* hook, titan_string name, double value) {
   return slot([&]() -> titan_status {
     if (const titan_status status = usable_hook(hook, "hook_metric")) return status;
-    if (const titan_status status = check_metric_name("hook_metric", name, hook->context->metrics); status != TITAN_OK)
+    if (const titan_status status = check_metric_name("hook_metric", name, hook->context->metrics);
+        status != TITAN_OK)
       return status;
     if (hook->context->metrics)
       (*hook->context->metrics)[hook->context->instance + "/" + std::string(view_of(name))] = value;

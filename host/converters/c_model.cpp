@@ -17,7 +17,8 @@ constexpr size_t kLongestBasis = 200;  ///< bytes
 
 titan_status usable_model(const titan_model* model, const char* function) {
   if (ContextScope<titan_model>::alive(model)) return TITAN_OK;
-  return fail(TITAN_WRONG_STATE, std::string(function) + ": convert() is over, or this is another thread",
+  return fail(TITAN_WRONG_STATE,
+              std::string(function) + ": convert() is over, or this is another thread",
               "record changes during convert()");
 }
 
@@ -25,25 +26,30 @@ titan_status check_memory(const titan_prediction& given) {
   constexpr uint32_t kMemory = TITAN_PREDICTION_MEMORY;
   constexpr uint32_t kKeeps = TITAN_PREDICTION_KEEPS_INPUTS | TITAN_PREDICTION_KEEPS_OUTPUT;
   if (given.flags & ~(kMemory | kKeeps))
-    return fail(TITAN_INVALID_ARGUMENT, "record_prediction: flags are " + std::to_string(given.flags),
+    return fail(TITAN_INVALID_ARGUMENT,
+                "record_prediction: flags are " + std::to_string(given.flags),
                 "use TITAN_PREDICTION_... alone");
   const auto sizes = {given.saved_bytes, given.working_bytes, given.cache_bytes};
   const bool none = std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size == 0; });
   if (!(given.flags & kMemory) && (!none || (given.flags & kKeeps)))
-    return fail(TITAN_INVALID_ARGUMENT, "record_prediction: memory is described without TITAN_PREDICTION_MEMORY",
+    return fail(TITAN_INVALID_ARGUMENT,
+                "record_prediction: memory is described without TITAN_PREDICTION_MEMORY",
                 "set the flag, or leave the sizes 0");
   if (std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; }))
-    return fail(TITAN_INVALID_ARGUMENT, "record_prediction: saved_bytes, working_bytes or cache_bytes is negative",
+    return fail(TITAN_INVALID_ARGUMENT,
+                "record_prediction: saved_bytes, working_bytes or cache_bytes is negative",
                 "they are sizes in bytes, 0 where nothing is held");
   return TITAN_OK;
 }
 
-titan_status module_at(titan_model* model, const char* function, uint64_t index, const StockModule** out) {
+titan_status module_at(titan_model* model, const char* function, uint64_t index,
+                       const StockModule** out) {
   if (const titan_status status = usable_model(model, function)) return status;
   const StockModel& stock = model->recorder->model();
   if (index >= stock.size())
-    return fail(TITAN_NOT_FOUND, std::string(function) + ": module number " + std::to_string(index) +
-                                     " does not exist; there are " + std::to_string(stock.size()));
+    return fail(TITAN_NOT_FOUND, std::string(function) + ": module number " +
+                                     std::to_string(index) + " does not exist; there are " +
+                                     std::to_string(stock.size()));
   *out = &stock[index];
   return TITAN_OK;
 }
@@ -61,15 +67,19 @@ std::string attribute_hint(const StockModule& stock, const std::string& name) {
 
 titan_status check_impl(const titan_module_impl* impl, const char* function) {
   if (const titan_status status = check_in(impl, "titan_module_impl")) return status;
-  if (!impl->forward) return fail(TITAN_INVALID_ARGUMENT, std::string(function) + ": forward is NULL");
+  if (!impl->forward)
+    return fail(TITAN_INVALID_ARGUMENT, std::string(function) + ": forward is NULL");
   const bool torch = impl->flags & TITAN_IMPL_TORCH_AUTOGRAD;
   if (torch == (impl->backward != nullptr))
-    return fail(TITAN_INVALID_ARGUMENT,
-                torch ? std::string(function) + ": backward is given and TITAN_IMPL_TORCH_AUTOGRAD is set"
-                      : std::string(function) + ": backward is NULL and TITAN_IMPL_TORCH_AUTOGRAD is not set",
-                "give backward, or set the flag and use operators that record autograd");
+    return fail(
+        TITAN_INVALID_ARGUMENT,
+        torch
+            ? std::string(function) + ": backward is given and TITAN_IMPL_TORCH_AUTOGRAD is set"
+            : std::string(function) + ": backward is NULL and TITAN_IMPL_TORCH_AUTOGRAD is not set",
+        "give backward, or set the flag and use operators that record autograd");
   if (impl->flags & ~(TITAN_IMPL_TORCH_AUTOGRAD | TITAN_IMPL_POSITIONS | TITAN_IMPL_DOCUMENT_IDS))
-    return fail(TITAN_INVALID_ARGUMENT, std::string(function) + ": flags has bits this titan does not know");
+    return fail(TITAN_INVALID_ARGUMENT,
+                std::string(function) + ": flags has bits this titan does not know");
   return TITAN_OK;
 }
 
@@ -81,33 +91,37 @@ titan_status record(titan_model* model, const char* function, uint64_t module, M
     if (const titan_status status = module_at(model, function, module, &stock)) return status;
     if (!model->recorder->selected(module))
       return fail(TITAN_INVALID_ARGUMENT,
-                  std::string(function) + ": module '" + stock->fqn + "' is kept from this converter by include / exclude",
+                  std::string(function) + ": module '" + stock->fqn +
+                      "' is kept from this converter by include / exclude",
                   "record only modules with TITAN_MODULE_SELECTED");
     make();
     return TITAN_OK;
   });
 }
 
-titan_status to_spec(titan_model* model, const char* function, uint64_t module, const titan_tensor_spec* given,
-                     TensorSpec* out) {
+titan_status to_spec(titan_model* model, const char* function, uint64_t module,
+                     const titan_tensor_spec* given, TensorSpec* out) {
   const StockModule* stock = nullptr;
   if (const titan_status status = module_at(model, function, module, &stock)) return status;
   if (const titan_status status = check_in(given, "titan_tensor_spec")) return status;
   if (const titan_status status = check_in(given->init, "titan_init_rule")) return status;
   if (given->ndim < 0 || given->ndim > 64 || (given->ndim > 0 && !given->shape))
-    return fail(TITAN_INVALID_ARGUMENT, std::string(function) + ": ndim is not in 0..64, or shape is NULL");
+    return fail(TITAN_INVALID_ARGUMENT,
+                std::string(function) + ": ndim is not in 0..64, or shape is NULL");
   out->name = view_of(given->name);
   out->shape.assign(given->shape, given->shape + given->ndim);
   if (given->dtype.code == TITAN_DTYPE_OF_MODEL) {
     out->dtype = stock->parameters.empty() ? at::kFloat : stock->parameters.front().dtype;
   } else if (!to_scalar_type(given->dtype, &out->dtype)) {
-    return fail(TITAN_INVALID_ARGUMENT, std::string(function) + ": no element type " + dtype_name(given->dtype));
+    return fail(TITAN_INVALID_ARGUMENT,
+                std::string(function) + ": no element type " + dtype_name(given->dtype));
   }
   out->persistent = !(given->flags & TITAN_SPEC_NON_PERSISTENT);
   out->reduce_max = given->flags & TITAN_SPEC_REDUCE_MAX;
   const titan_init_rule& rule = *given->init;
   if (!std::isfinite(rule.a) || !std::isfinite(rule.b))
-    return fail(TITAN_INVALID_ARGUMENT, std::string(function) + ": the init rule has a number that is not finite");
+    return fail(TITAN_INVALID_ARGUMENT,
+                std::string(function) + ": the init rule has a number that is not finite");
   using Kind = model::InitRule::Kind;
   switch (rule.rule) {
     case TITAN_INIT_CONSTANT: out->init = {Kind::kConstant, rule.a}; break;
@@ -119,7 +133,8 @@ titan_status to_spec(titan_model* model, const char* function, uint64_t module, 
       out->init.source = view_of(rule.source);
       break;
     default:
-      return fail(TITAN_INVALID_ARGUMENT, std::string(function) + ": no init rule " + std::to_string(rule.rule));
+      return fail(TITAN_INVALID_ARGUMENT,
+                  std::string(function) + ": no init rule " + std::to_string(rule.rule));
   }
   return TITAN_OK;
 }
@@ -153,21 +168,26 @@ titan_status c_model_find(titan_model* model, titan_string fqn, uint64_t* out) {
   return TITAN_OK;
 }
 
-titan_status c_model_attribute(titan_model* model, uint64_t module, titan_string name, double* out) {
+titan_status c_model_attribute(titan_model* model, uint64_t module, titan_string name,
+                               double* out) {
   const StockModule* stock = nullptr;
-  if (const titan_status status = module_at(model, "model_attribute", module, &stock)) return status;
+  if (const titan_status status = module_at(model, "model_attribute", module, &stock))
+    return status;
   const auto found = stock->attributes.find(std::string(view_of(name)));
   if (found == stock->attributes.end() || !out)
-    return fail(TITAN_NOT_FOUND, "model_attribute: module '" + stock->fqn + "' of kind " + stock->kind +
-                                     " has no attribute '" + std::string(view_of(name)) + "'",
+    return fail(TITAN_NOT_FOUND,
+                "model_attribute: module '" + stock->fqn + "' of kind " + stock->kind +
+                    " has no attribute '" + std::string(view_of(name)) + "'",
                 attribute_hint(*stock, std::string(view_of(name))));
   *out = found->second;
   return TITAN_OK;
 }
 
-titan_status c_model_parameter(titan_model* model, uint64_t module, uint64_t index, titan_parameter_info* out) {
+titan_status c_model_parameter(titan_model* model, uint64_t module, uint64_t index,
+                               titan_parameter_info* out) {
   const StockModule* stock = nullptr;
-  if (const titan_status status = module_at(model, "model_parameter", module, &stock)) return status;
+  if (const titan_status status = module_at(model, "model_parameter", module, &stock))
+    return status;
   if (index >= stock->parameters.size())
     return fail(TITAN_NOT_FOUND, "model_parameter: module '" + stock->fqn + "' has " +
                                      std::to_string(stock->parameters.size()) + " parameters");
@@ -181,15 +201,16 @@ titan_status c_model_parameter(titan_model* model, uint64_t module, uint64_t ind
   return copy_out(info, out, "model_parameter");
 }
 
-titan_status c_record_replace(titan_model* model, uint64_t module, const titan_module_impl* impl, void* self) {
+titan_status c_record_replace(titan_model* model, uint64_t module, const titan_module_impl* impl,
+                              void* self) {
   if (const titan_status status = check_impl(impl, "record_replace")) return status;
   return record(model, "record_replace", module, [&] {
     model->recorder->replace(module, make_plugin_replacement(model->origin, impl, self));
   });
 }
 
-titan_status c_record_wrap(titan_model* model, uint64_t module, int32_t where, const titan_module_impl* impl,
-                           void* self) {
+titan_status c_record_wrap(titan_model* model, uint64_t module, int32_t where,
+                           const titan_module_impl* impl, void* self) {
   if (const titan_status status = check_impl(impl, "record_wrap")) return status;
   if (where != TITAN_WRAP_BEFORE && where != TITAN_WRAP_AFTER)
     return fail(TITAN_INVALID_ARGUMENT, "record_wrap: where is " + std::to_string(where) +
@@ -199,7 +220,8 @@ titan_status c_record_wrap(titan_model* model, uint64_t module, int32_t where, c
   });
 }
 
-titan_status c_record_observe(titan_model* model, uint64_t module, const titan_observer* observer, void* self) {
+titan_status c_record_observe(titan_model* model, uint64_t module, const titan_observer* observer,
+                              void* self) {
   if (const titan_status status = check_in(observer, "titan_observer")) return status;
   if (!observer->observe) return fail(TITAN_INVALID_ARGUMENT, "record_observe: observe is NULL");
   return record(model, "record_observe", module, [&] {
@@ -207,22 +229,26 @@ titan_status c_record_observe(titan_model* model, uint64_t module, const titan_o
   });
 }
 
-titan_status c_record_parameter(titan_model* model, uint64_t module, const titan_tensor_spec* spec) {
+titan_status c_record_parameter(titan_model* model, uint64_t module,
+                                const titan_tensor_spec* spec) {
   TensorSpec made;
-  if (const titan_status status = to_spec(model, "record_parameter", module, spec, &made)) return status;
-  const bool trains = made.dtype == at::kFloat || made.dtype == at::kDouble || made.dtype == at::kBFloat16 ||
-                      made.dtype == at::kHalf;
+  if (const titan_status status = to_spec(model, "record_parameter", module, spec, &made))
+    return status;
+  const bool trains = made.dtype == at::kFloat || made.dtype == at::kDouble ||
+                      made.dtype == at::kBFloat16 || made.dtype == at::kHalf;
   if (!trains)
     return fail(TITAN_INVALID_ARGUMENT,
                 "record_parameter: '" + made.name + "' is of type " + c10::toString(made.dtype) +
                     ", which cannot be trained",
                 "parameters are float32, float64, float16 or bfloat16; other types make buffers");
-  return record(model, "record_parameter", module, [&] { model->recorder->add_parameter(module, made); });
+  return record(model, "record_parameter", module,
+                [&] { model->recorder->add_parameter(module, made); });
 }
 
 titan_status c_record_buffer(titan_model* model, uint64_t module, const titan_tensor_spec* spec) {
   TensorSpec made;
-  if (const titan_status status = to_spec(model, "record_buffer", module, spec, &made)) return status;
+  if (const titan_status status = to_spec(model, "record_buffer", module, spec, &made))
+    return status;
   return record(model, "record_buffer", module, [&] { model->recorder->add_buffer(module, made); });
 }
 
@@ -235,13 +261,18 @@ titan_status c_record_layout(titan_model* model, uint64_t module, const titan_la
     LayoutSpec spec{std::string(view_of(layout->name)), layout->concat_dim, {}};
     for (uint64_t i = 0; i < layout->part_count; ++i) {
       // Stepped by the plugin's size of a part, which a newer contract may have made larger.
-      const auto* bytes = reinterpret_cast<const char*>(layout->parts) + i * layout->parts->struct_size;
+      const auto* bytes =
+          reinterpret_cast<const char*>(layout->parts) + i * layout->parts->struct_size;
       const auto& part = *reinterpret_cast<const titan_layout_part*>(bytes);
       if (check_in(&part, "titan_layout_part") != TITAN_OK)
         throw usage_error("record_layout: part " + std::to_string(i) + " has a false struct_size",
                           "converter '" + model->recorder->instance() + "'",
                           "initialise each part with TITAN_SIZED(titan_layout_part)");
-      LayoutSpec::Part made{std::string(view_of(part.source)), part.slice_dim, part.slice_start, part.slice_length, {}};
+      LayoutSpec::Part made{std::string(view_of(part.source)),
+                            part.slice_dim,
+                            part.slice_start,
+                            part.slice_length,
+                            {}};
       if (part.permutation) {
         // One entry per dimension of the source; an unknown source is refused by the recorder.
         const auto& parameters = model->recorder->model()[module].parameters;
@@ -260,10 +291,11 @@ titan_status c_record_freeze(titan_model* model, uint64_t module, titan_string p
                 [&] { model->recorder->freeze(module, std::string(view_of(parameter))); });
 }
 
-titan_status c_record_tie(titan_model* model, uint64_t module, titan_string parameter, uint64_t other,
-                          titan_string other_parameter) {
+titan_status c_record_tie(titan_model* model, uint64_t module, titan_string parameter,
+                          uint64_t other, titan_string other_parameter) {
   return record(model, "record_tie", module, [&] {
-    model->recorder->tie(module, std::string(view_of(parameter)), other, std::string(view_of(other_parameter)));
+    model->recorder->tie(module, std::string(view_of(parameter)), other,
+                         std::string(view_of(other_parameter)));
   });
 }
 
@@ -272,7 +304,8 @@ titan_status c_record_keep(titan_model* model, uint64_t module, titan_string rea
                 [&] { model->recorder->keep(module, std::string(view_of(reason))); });
 }
 
-titan_status c_record_prediction(titan_model* model, uint64_t module, const titan_prediction* given) {
+titan_status c_record_prediction(titan_model* model, uint64_t module,
+                                 const titan_prediction* given) {
   // The sizes of memory came later: a plugin built before gives a shorter struct.
   constexpr uint32_t kLeast = offsetof(titan_prediction, saved_bytes);
   if (const titan_status status = check_in(given, "titan_prediction", kLeast)) return status;
@@ -281,26 +314,32 @@ titan_status c_record_prediction(titan_model* model, uint64_t module, const tita
   const titan_prediction* prediction = &whole;
   if (const titan_status status = check_memory(whole)) return status;
   const bool memory = whole.flags & TITAN_PREDICTION_MEMORY;
-  if (!std::isfinite(prediction->speedup) || prediction->speedup < 0 || (prediction->speedup == 0 && !memory))
+  if (!std::isfinite(prediction->speedup) || prediction->speedup < 0 ||
+      (prediction->speedup == 0 && !memory))
     return fail(TITAN_INVALID_ARGUMENT,
                 "record_prediction: the speedup is " + shortest_float(prediction->speedup) +
-                    ", it must be a finite number above 0" + (memory ? ", or 0 where nothing is said of it" : ""),
-                "it is the time of the stock module over that of the changed one: 1.5 is faster, 0.5 slower");
+                    ", it must be a finite number above 0" +
+                    (memory ? ", or 0 where nothing is said of it" : ""),
+                "it is the time of the stock module over that of the changed one: 1.5 is faster, "
+                "0.5 slower");
   if (prediction->tokens <= 0)
     return fail(TITAN_INVALID_ARGUMENT,
-                "record_prediction: tokens is " + std::to_string(prediction->tokens) + ", it must be above 0",
+                "record_prediction: tokens is " + std::to_string(prediction->tokens) +
+                    ", it must be above 0",
                 "predict for titan_create_info.tokens_per_call, and not at all where that is 0");
   const std::string basis = printable(view_of(prediction->basis), kLongestBasis + 1);
   if (basis.empty() || basis.size() > kLongestBasis || basis.find('\n') != std::string::npos)
     return fail(TITAN_INVALID_ARGUMENT,
-                "record_prediction: the basis is empty, has several lines or more than " + std::to_string(kLongestBasis) +
-                    " bytes",
+                "record_prediction: the basis is empty, has several lines or more than " +
+                    std::to_string(kLongestBasis) + " bytes",
                 "name in one line what the number rests on: \"modelled: H200, 790 TFLOP/s bf16\"");
   Prediction made{whole.speedup, whole.tokens, basis, {}};
   if (memory)
     made.memory = {whole.saved_bytes, whole.working_bytes, whole.cache_bytes,
-                   (whole.flags & TITAN_PREDICTION_KEEPS_INPUTS) != 0, (whole.flags & TITAN_PREDICTION_KEEPS_OUTPUT) != 0};
-  return record(model, "record_prediction", module, [&] { model->recorder->predict(module, std::move(made)); });
+                   (whole.flags & TITAN_PREDICTION_KEEPS_INPUTS) != 0,
+                   (whole.flags & TITAN_PREDICTION_KEEPS_OUTPUT) != 0};
+  return record(model, "record_prediction", module,
+                [&] { model->recorder->predict(module, std::move(made)); });
 }
 
 }  // namespace titan::converters

@@ -25,12 +25,13 @@ inline std::string_view view_of(titan_string text) {
 }
 inline titan_string c_string(std::string_view text) { return {text.data(), text.size()}; }
 
-inline titan_status fail(titan_status status, std::string_view message, std::string_view hint = {}) {
+inline titan_status fail(titan_status status, std::string_view message,
+                         std::string_view hint = {}) {
   return plugins::set_host_error(status, c_string(message), c_string(hint));
 }
 
-/// Size of a struct in the level that it came with: the least that a plugin can give. Here are those
-/// that have grown since.
+/// Size of a struct in the level that it came with: the least that a plugin can give. Here are
+/// those that have grown since.
 template <class T>
 inline constexpr uint32_t kFirstSize = sizeof(T);
 template <>
@@ -38,8 +39,8 @@ inline constexpr uint32_t kFirstSize<titan_create_info> = 32;
 template <>
 inline constexpr uint32_t kFirstSize<titan_hook_info> = 16;
 
-/// Copies the first min(host's size, plugin's size) bytes of `value` to `out`, keeping the size that
-/// the plugin wrote. Refuses sizes that no level of the contract has.
+/// Copies the first min(host's size, plugin's size) bytes of `value` to `out`, keeping the size
+/// that the plugin wrote. Refuses sizes that no level of the contract has.
 template <class T>
 titan_status copy_out(const T& value, T* out, const char* name) {
   if (!out) return fail(TITAN_INVALID_ARGUMENT, std::string(name) + ": out is NULL");
@@ -68,7 +69,8 @@ titan_status check_in(const T* value, const char* name, uint32_t least = sizeof(
   const auto* bytes = reinterpret_cast<const unsigned char*>(value);
   for (uint32_t i = sizeof(T); i < given; ++i)
     if (bytes[i] != 0)
-      return fail(TITAN_INVALID_ARGUMENT, std::string(name) + " uses fields that this titan does not know",
+      return fail(TITAN_INVALID_ARGUMENT,
+                  std::string(name) + " uses fields that this titan does not know",
                   "update titan, or build the plugin for an older TITAN_API_VERSION");
   return TITAN_OK;
 }
@@ -83,12 +85,14 @@ inline titan_status check_metric_name(const char* function, titan_string name,
     legal = text[i] > ' ' && text[i] < 0x7f && text[i] != '"' && text[i] != '\\';
   if (!legal)
     return fail(TITAN_INVALID_ARGUMENT,
-                std::string(function) + ": the name is not 1 to 128 printable ASCII characters without blanks, quotes "
-                                        "and backslashes",
+                std::string(function) +
+                    ": the name is not 1 to 128 printable ASCII characters without blanks, quotes "
+                    "and backslashes",
                 "use names such as \"amax\" or \"input.scale\"");
   if (metrics && metrics->size() >= kMostMetrics)
-    return fail(TITAN_INVALID_ARGUMENT, std::string(function) + ": this step has " + std::to_string(kMostMetrics) +
-                                            " metrics already",
+    return fail(TITAN_INVALID_ARGUMENT,
+                std::string(function) + ": this step has " + std::to_string(kMostMetrics) +
+                    " metrics already",
                 "report fewer, for fewer modules or less often");
   return TITAN_OK;
 }
@@ -101,11 +105,14 @@ titan_status slot(Body&& body) noexcept {
   } catch (const Error& error) {
     return fail(TITAN_INVALID_ARGUMENT, error.what(), error.hint());
   } catch (const c10::Error& error) {
-    return fail(TITAN_FAILED, error.what_without_backtrace(), "check shapes, types, devices and memory before the call");
+    return fail(TITAN_FAILED, error.what_without_backtrace(),
+                "check shapes, types, devices and memory before the call");
   } catch (const std::bad_alloc&) {
-    return fail(TITAN_FAILED, "out of memory, or a size that cannot be", "check the sizes of strings and tensors");
+    return fail(TITAN_FAILED, "out of memory, or a size that cannot be",
+                "check the sizes of strings and tensors");
   } catch (const std::length_error&) {
-    return fail(TITAN_INVALID_ARGUMENT, "a string has a size that cannot be", "give its length in bytes");
+    return fail(TITAN_INVALID_ARGUMENT, "a string has a size that cannot be",
+                "give its length in bytes");
   } catch (const std::exception& error) {
     return fail(TITAN_INTERNAL, error.what());
   } catch (...) {

@@ -70,8 +70,9 @@ titan_tensor* make_handle(at::Tensor tensor, bool owned, uint64_t version) {
 
 titan_status stale(const char* function) {
   return fail(TITAN_WRONG_STATE,
-              std::string(function) + ": the tensor handle is not alive (it was handed on, released, or kept "
-                                      "after the call it belonged to)",
+              std::string(function) +
+                  ": the tensor handle is not alive (it was handed on, released, or kept "
+                  "after the call it belonged to)",
               "ask for tensors anew in every call; keep them for backward with call_save");
 }
 
@@ -99,7 +100,8 @@ titan_tensor* make_owned(at::Tensor tensor) {
   int64_t limit = next_warning.load();
   if (count > limit && next_warning.compare_exchange_strong(limit, 10 * limit))
     log_warning("plugins hold " + std::to_string(count) +
-                " tensors that they made and neither handed on nor released (tensor_release): memory leaks");
+                " tensors that they made and neither handed on nor released (tensor_release): "
+                "memory leaks");
   return handle;
 }
 
@@ -137,8 +139,8 @@ titan_dl_dtype to_dl_dtype(at::ScalarType type) {
 
 bool to_scalar_type(titan_dl_dtype dtype, at::ScalarType* out) {
   for (at::ScalarType type :
-       {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kByte, at::kChar, at::kShort, at::kInt,
-        at::kLong, at::kBool, at::kComplexFloat, at::kFloat8_e4m3fn, at::kFloat8_e5m2,
+       {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kByte, at::kChar, at::kShort,
+        at::kInt, at::kLong, at::kBool, at::kComplexFloat, at::kFloat8_e4m3fn, at::kFloat8_e5m2,
         at::kFloat8_e8m0fnu}) {
     const titan_dl_dtype known = to_dl_dtype(type);
     if (known.code == dtype.code && known.bits == dtype.bits && known.lanes == dtype.lanes) {
@@ -207,14 +209,19 @@ titan_status c_tensor_empty(titan_dl_device device, titan_dl_dtype dtype, int32_
     int64_t bytes = static_cast<int64_t>(dtype.bits) / 8;
     for (int32_t i = 0; i < ndim; ++i)
       if (shape[i] < 0 || __builtin_mul_overflow(bytes, shape[i], &bytes))
-        return fail(TITAN_INVALID_ARGUMENT, "tensor_empty: a dimension is negative or the size overflows");
+        return fail(TITAN_INVALID_ARGUMENT,
+                    "tensor_empty: a dimension is negative or the size overflows");
     if (device.type != TITAN_CPU && device.type != TITAN_CUDA)
-      return fail(TITAN_INVALID_ARGUMENT, "tensor_empty: device type " + std::to_string(device.type) +
+      return fail(TITAN_INVALID_ARGUMENT, "tensor_empty: device type " +
+                                              std::to_string(device.type) +
                                               " is neither TITAN_CPU nor TITAN_CUDA");
-    const int64_t devices = device.type == TITAN_CUDA ? (at::hasCUDA() ? static_cast<int64_t>(at::getNumGPUs()) : 0) : 1;
+    const int64_t devices = device.type == TITAN_CUDA
+                                ? (at::hasCUDA() ? static_cast<int64_t>(at::getNumGPUs()) : 0)
+                                : 1;
     if (device.index < 0 || device.index >= devices)
       return fail(TITAN_UNSUPPORTED,
-                  "tensor_empty: this run has no " + std::string(device.type == TITAN_CUDA ? "CUDA" : "CPU") + " device " +
+                  "tensor_empty: this run has no " +
+                      std::string(device.type == TITAN_CUDA ? "CUDA" : "CPU") + " device " +
                       std::to_string(device.index),
                   "use the device of the call's tensors (call_info)");
     const at::Device where = device.type == TITAN_CUDA
@@ -242,7 +249,8 @@ titan_status c_tensor_from_dl(titan_dl_managed_tensor* managed, titan_tensor** o
     if (!out || view.ndim < 0 || view.ndim > 64 || (view.ndim > 0 && !view.shape))
       return fail(TITAN_INVALID_ARGUMENT, "tensor_from_dl: NULL pointer, or ndim not in 0..64");
     if (!to_scalar_type(view.dtype, &type))
-      return fail(TITAN_INVALID_ARGUMENT, "tensor_from_dl: no element type " + dtype_name(view.dtype));
+      return fail(TITAN_INVALID_ARGUMENT,
+                  "tensor_from_dl: no element type " + dtype_name(view.dtype));
     if (view.device.type != TITAN_CPU)
       return fail(TITAN_UNSUPPORTED, "tensor_from_dl: only CPU memory can be wrapped",
                   "make device tensors with tensor_empty");
@@ -256,17 +264,20 @@ titan_status c_tensor_from_dl(titan_dl_managed_tensor* managed, titan_tensor** o
       if (shape[i] < 0 || strides[i] < 0 || __builtin_mul_overflow(count, shape[i], &count) ||
           __builtin_mul_overflow(shape[i] > 0 ? shape[i] - 1 : 0, strides[i], &reach) ||
           __builtin_add_overflow(last, reach, &last) ||
-          last > std::numeric_limits<int64_t>::max() / 16 || count > std::numeric_limits<int64_t>::max() / 16)
+          last > std::numeric_limits<int64_t>::max() / 16 ||
+          count > std::numeric_limits<int64_t>::max() / 16)
         return fail(TITAN_INVALID_ARGUMENT,
                     "tensor_from_dl: a dimension or stride is negative, or the size overflows");
       expected = count;
     }
     char* data = static_cast<char*>(view.data) + view.byte_offset;
-    if (count > 0 && !view.data) return fail(TITAN_INVALID_ARGUMENT, "tensor_from_dl: data is NULL");
+    if (count > 0 && !view.data)
+      return fail(TITAN_INVALID_ARGUMENT, "tensor_from_dl: data is NULL");
     if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(item > 0 ? item : 1) != 0)
-      return fail(TITAN_INVALID_ARGUMENT, "tensor_from_dl: data is not aligned to the element size");
-    at::Tensor tensor = at::from_blob(data, shape, strides, [keeper](void*) {},
-                                      at::TensorOptions().dtype(type).device(at::kCPU));
+      return fail(TITAN_INVALID_ARGUMENT,
+                  "tensor_from_dl: data is not aligned to the element size");
+    at::Tensor tensor = at::from_blob(
+        data, shape, strides, [keeper](void*) {}, at::TensorOptions().dtype(type).device(at::kCPU));
     constexpr uint64_t kReadOnly = 1;
     *out = make_owned(managed->flags & kReadOnly ? tensor.clone() : std::move(tensor));
     return TITAN_OK;
@@ -291,7 +302,8 @@ titan_status from_handle(AtenTensorOpaque* owned, titan_tensor** out) {
   if (!owned) return fail(TITAN_INVALID_ARGUMENT, "from_handle: the handle is NULL");
   const std::unique_ptr<at::Tensor> tensor(reinterpret_cast<at::Tensor*>(owned));
   if (!out) return fail(TITAN_INVALID_ARGUMENT, "from_handle: the result pointer is NULL");
-  if (!tensor->defined()) return fail(TITAN_INVALID_ARGUMENT, "from_handle: the tensor is undefined");
+  if (!tensor->defined())
+    return fail(TITAN_INVALID_ARGUMENT, "from_handle: the tensor is undefined");
   return slot([&]() -> titan_status {
     *out = make_owned(*tensor);
     return TITAN_OK;

@@ -13,8 +13,7 @@ namespace {
 
 /// Two names in a fixed order, so that the message is the same whatever the list order is.
 std::string both_names(const std::string& a, const std::string& b) {
-  return a == b ? "'" + a + "' (twice)"
-                : "'" + std::min(a, b) + "' and '" + std::max(a, b) + "'";
+  return a == b ? "'" + a + "' (twice)" : "'" + std::min(a, b) + "' and '" + std::max(a, b) + "'";
 }
 
 bool touches_the_call(Record::Kind kind) {
@@ -40,14 +39,14 @@ void check_replacements(const StockModel& model, const std::vector<Record>& reco
     for (int64_t at = model[record.module].parent; at >= 0; at = model[at].parent) {
       const auto above = replaced.find(static_cast<size_t>(at));
       if (above == replaced.end()) continue;
-      throw usage_error(
-          "module '" + model[at].fqn + "' is replaced by '" + instances[above->second->instance] +
-              "', so '" + instances[record.instance] + "' cannot " +
-              std::string(to_string(record.kind)) + " '" + model[record.module].fqn +
-              "' below it: it would never run",
-          "model.converters, module '" + model[record.module].fqn + "'",
-          "exclude '" + model[at].fqn + "' from '" + instances[record.instance] +
-              "', or from '" + instances[above->second->instance] + "'");
+      throw usage_error("module '" + model[at].fqn + "' is replaced by '" +
+                            instances[above->second->instance] + "', so '" +
+                            instances[record.instance] + "' cannot " +
+                            std::string(to_string(record.kind)) + " '" + model[record.module].fqn +
+                            "' below it: it would never run",
+                        "model.converters, module '" + model[record.module].fqn + "'",
+                        "exclude '" + model[at].fqn + "' from '" + instances[record.instance] +
+                            "', or from '" + instances[above->second->instance] + "'");
     }
   }
 }
@@ -64,7 +63,8 @@ void check_ties(const StockModel& model, const std::vector<Record>& records,
     };
     const std::string name = model[record.module].fqn + "." + record.parameter;
     const std::string other = model[record.other_module].fqn + "." + record.other_parameter;
-    const std::string where = "converter '" + instances[record.instance] + "', parameter '" + name + "'";
+    const std::string where =
+        "converter '" + instances[record.instance] + "', parameter '" + name + "'";
     if (name == other)
       throw usage_error("parameter '" + name + "' is tied to itself", where,
                         "correct the converter");
@@ -77,12 +77,13 @@ void check_ties(const StockModel& model, const std::vector<Record>& records,
     const StockParameter& b = facts(record.other_module, record.other_parameter);
     for (const StockParameter* side : {&a, &b})
       if (side->tied)
-        throw usage_error("parameter '" + (side == &a ? name : other) + "' is tied in the stock model already", where,
-                          "leave the tie out, or untie the model: model.args.enable_weight_tying: false");
+        throw usage_error(
+            "parameter '" + (side == &a ? name : other) + "' is tied in the stock model already",
+            where, "leave the tie out, or untie the model: model.args.enable_weight_tying: false");
     if (a.shape != b.shape || a.dtype != b.dtype)
-      throw usage_error("parameters '" + name + "' and '" + other +
-                            "' cannot be tied: shape or type differ",
-                        where, "tie parameters of equal shape and type");
+      throw usage_error(
+          "parameters '" + name + "' and '" + other + "' cannot be tied: shape or type differ",
+          where, "tie parameters of equal shape and type");
   }
 }
 
@@ -93,9 +94,11 @@ void check_kept(const StockModel& model, const std::vector<Record>& records,
     if (record.kind == Record::Kind::kKeep) kept.emplace(record.instance, record.module);
   for (const Record& record : records)
     if (touches_the_call(record.kind) && kept.count({record.instance, record.module}))
-      throw usage_error("'" + instances[record.instance] + "' wants to " + std::string(to_string(record.kind)) +
-                            " module '" + model[record.module].fqn + "' and says that it stays as it is",
-                        "converter '" + instances[record.instance] + "', module '" + model[record.module].fqn + "'",
+      throw usage_error("'" + instances[record.instance] + "' wants to " +
+                            std::string(to_string(record.kind)) + " module '" +
+                            model[record.module].fqn + "' and says that it stays as it is",
+                        "converter '" + instances[record.instance] + "', module '" +
+                            model[record.module].fqn + "'",
                         "this is a defect of the converter: report it to its author");
 }
 
@@ -113,7 +116,8 @@ void check_records(const StockModel& model, const std::vector<Record>& records,
     const bool changes = std::any_of(records.begin(), records.end(), [&](const Record& record) {
       if (record.instance != i) return false;
       if (record.kind != Record::Kind::kKeep) return true;
-      if (kept++ == 0) reason = "'" + model[record.module].fqn + "' stays as it is: " + record.reason;
+      if (kept++ == 0)
+        reason = "'" + model[record.module].fqn + "' stays as it is: " + record.reason;
       return false;
     });
     // A hook is work enough, unless the converter looked at modules and found none that suits it.

@@ -15,7 +15,8 @@ namespace titan::converters {
 ///    tying parameters stay legal: they concern the values, which a replacement still receives);
 ///  - a parameter tied twice, to itself, or to one of another shape or type;
 ///  - a module that one instance both keeps as it is and changes;
-///  - an instance that recorded no change at all, and has no hook to work in (`hooked`) or kept every
+///  - an instance that recorded no change at all, and has no hook to work in (`hooked`) or kept
+///  every
 ///    module that it looked at.
 /// The verdict does not depend on the order of the instances.
 void check_records(const StockModel& model, const std::vector<Record>& records,

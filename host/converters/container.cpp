@@ -19,9 +19,10 @@ ModelConvertersContainer::ModelConvertersContainer(
     if (!entry) {
       std::vector<std::string> names;
       for (const auto& schema : registry.schemas()) names.push_back(schema.name);
-      throw usage_error("no converter is named '" + request.converter + "'", "model.converters",
-                        did_you_mean(request.converter, names) +
-                            "run `titan plugins list` to see what is found and why a file is refused");
+      throw usage_error(
+          "no converter is named '" + request.converter + "'", "model.converters",
+          did_you_mean(request.converter, names) +
+              "run `titan plugins list` to see what is found and why a file is refused");
     }
     instances_.push_back({request, entry->factory({request, device, run}), {}});
   }
@@ -50,14 +51,15 @@ void ModelConvertersContainer::convert(model::Module& root) {
   std::vector<Record> records;
   for (size_t i = 0; i < instances_.size(); ++i) {
     const config::ConverterRequest& request = instances_[i].request;
-    Recorder recorder(
-        stock, select_modules(stock, request.instance, request.include, request.exclude),
-        request.instance, i, records);
+    Recorder recorder(stock,
+                      select_modules(stock, request.instance, request.include, request.exclude),
+                      request.instance, i, records);
     instances_[i].converter->convert(recorder);
   }
   std::vector<bool> hooked;
   for (const Instance& instance : instances_)
-    hooked.push_back(instance.converter->wants_after_init() || instance.converter->wants_post_optimizer_hook());
+    hooked.push_back(instance.converter->wants_after_init() ||
+                     instance.converter->wants_post_optimizer_hook());
   check_records(stock, records, names, hooked);
   for (const Record& record : records)
     if (record.kind == Record::Kind::kKeep && instances_[record.instance].kept_reason.empty())
@@ -75,8 +77,8 @@ void ModelConvertersContainer::run_hook(model::Module& root, size_t index, HookR
   HookContext context{reason, step, instance.request.instance, {}, at::kCPU, metrics};
   // Stock tensors under their names; those this instance added under `<module>.<name>`; those of
   // other instances are none of its business.
-  const auto add = [&](const std::string& fqn, const std::string& stored_as, const at::Tensor& tensor,
-                       uint64_t version, bool buffer) {
+  const auto add = [&](const std::string& fqn, const std::string& stored_as,
+                       const at::Tensor& tensor, uint64_t version, bool buffer) {
     std::string name = fqn;
     if (!stored_as.empty()) {
       if (stored_as.compare(0, prefix.size(), prefix) != 0) return;
@@ -91,7 +93,8 @@ void ModelConvertersContainer::run_hook(model::Module& root, size_t index, HookR
     add(named.fqn, parameter.stored_as, parameter.tensor, parameter.version, false);
     // Stock parameters in another layout are still there under their names. Slices are not: they
     // would be copies, and what a hook writes into those would be lost.
-    for (const model::StockTensor& stock : model::stock_tensors({{parameter.layout, parameter.tensor}}))
+    for (const model::StockTensor& stock :
+         model::stock_tensors({{parameter.layout, parameter.tensor}}))
       if (stock.is_view()) add(stock.name(), "", stock.tensor(), parameter.version, false);
   }
   for (const auto& named : model::named_buffers(root))

@@ -49,8 +49,9 @@ class ModelConvertersContainer {
     std::unique_ptr<ModelConverter> converter;
     std::string kept_reason;
   };
-  void run_hook(model::Module& root, size_t instance, HookReason reason, int64_t step, bool after_init,
-                const std::set<std::string>& missing, std::map<std::string, double>* metrics);
+  void run_hook(model::Module& root, size_t instance, HookReason reason, int64_t step,
+                bool after_init, const std::set<std::string>& missing,
+                std::map<std::string, double>* metrics);
 
   std::vector<Instance> instances_;
   std::vector<Record> records_;

@@ -20,7 +20,8 @@ const void* get_extension(titan_string id) {
 }
 
 void log_line(int32_t level, titan_string message) {
-  const LogLevel levels[] = {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarning, LogLevel::kError};
+  const LogLevel levels[] = {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarning,
+                             LogLevel::kError};
   log(levels[level < 0 ? 0 : level > 3 ? 3 : level], printable(view_of(message)));
 }
 

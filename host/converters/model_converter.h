@@ -82,7 +82,7 @@ struct HookContext {
   int64_t step;  ///< optimizer steps done so far
   std::string instance;
   std::vector<HookTensor> tensors;
-  at::Device device = at::kCPU;  ///< where the model's tensors are
+  at::Device device = at::kCPU;                      ///< where the model's tensors are
   std::map<std::string, double>* metrics = nullptr;  ///< of this step; may be null
   void* stream = nullptr;  ///< CUDA: the cudaStream_t of this run; null is the default stream
 };

@@ -19,7 +19,8 @@ ExpectedTensor expected_output(const BoundImpl& bound, const model::Inputs& inpu
   } else if (bound.kind == TITAN_KIND_EMBEDDING || bound.kind == TITAN_KIND_DECODER) {
     // Integer inputs: the type of the output is that of the parameters.
     expected.shape.push_back(attribute(bound.kind == TITAN_KIND_EMBEDDING ? "dim" : "vocab_size"));
-    if (!bound.parameters.empty()) expected.dtype = bound.parameters.front().second->tensor.scalar_type();
+    if (!bound.parameters.empty())
+      expected.dtype = bound.parameters.front().second->tensor.scalar_type();
   }
   return expected;
 }

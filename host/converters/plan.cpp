@@ -22,12 +22,14 @@ std::string action_text(const StockModel& stock, const Record& record) {
       return verb + " " + record.tensor.name + " " + shape_text(record.tensor.shape);
     case Record::Kind::kLayout: {
       std::string parts;
-      for (const LayoutSpec::Part& part : record.layout.parts) parts += (parts.empty() ? "" : ", ") + part.source;
+      for (const LayoutSpec::Part& part : record.layout.parts)
+        parts += (parts.empty() ? "" : ", ") + part.source;
       return verb + " " + parts + " as " + record.layout.name;
     }
     case Record::Kind::kFreeze: return verb + " " + record.parameter;
     case Record::Kind::kTie:
-      return verb + " " + record.parameter + " to " + stock.name_of(record.other_module, record.other_parameter);
+      return verb + " " + record.parameter + " to " +
+             stock.name_of(record.other_module, record.other_parameter);
     case Record::Kind::kKeep: return record.reason;
     default: return verb;
   }
@@ -78,7 +80,8 @@ std::vector<const StockParameter*> own_parameters(const StockModule& module) {
   return own;
 }
 
-const StockParameter* declared(const StockModel& stock, size_t module, const std::string& relative) {
+const StockParameter* declared(const StockModel& stock, size_t module,
+                               const std::string& relative) {
   for (const StockParameter& parameter : stock[module].parameters)
     if (parameter.name == relative) return &parameter;
   return nullptr;
@@ -133,7 +136,8 @@ void add_cost(const StockModel& stock, const Record& record, std::set<std::strin
 int64_t own_linear_flops(const StockModule& module) {
   int64_t flops = 0;
   if (module.kind == "linear")
-    for (const StockParameter* parameter : own_parameters(module)) flops += 6 * c10::multiply_integers(parameter->shape);
+    for (const StockParameter* parameter : own_parameters(module))
+      flops += 6 * c10::multiply_integers(parameter->shape);
   return flops;
 }
 
@@ -146,20 +150,24 @@ int64_t linear_flops(const StockModel& stock, const std::vector<bool>& marks) {
 
 /// What the predictions of one instance come to. A linear module counts for itself, or else for the
 /// nearest module above it that has a prediction.
-PlannedSpeed planned_speed(const StockModel& stock, const std::vector<Record>& records, size_t instance) {
+PlannedSpeed planned_speed(const StockModel& stock, const std::vector<Record>& records,
+                           size_t instance) {
   PlannedSpeed speed;
   std::map<size_t, double> speedups;  // by module
   for (const Record& record : records) {
-    if (record.instance != instance || !record.prediction || record.prediction->speedup <= 0) continue;
+    if (record.instance != instance || !record.prediction || record.prediction->speedup <= 0)
+      continue;
     speedups[record.module] = record.prediction->speedup;
     if (!speed.tokens) speed.tokens = record.prediction->tokens;
-    if (std::find(speed.bases.begin(), speed.bases.end(), record.prediction->basis) == speed.bases.end())
+    if (std::find(speed.bases.begin(), speed.bases.end(), record.prediction->basis) ==
+        speed.bases.end())
       speed.bases.push_back(record.prediction->basis);
   }
   double changed = 0;  // with the stock model's time for one operation as unit
   for (size_t i = 0; i < stock.size(); ++i) {
     auto at = static_cast<int64_t>(i);
-    while (at >= 0 && !speedups.count(static_cast<size_t>(at))) at = stock[static_cast<size_t>(at)].parent;
+    while (at >= 0 && !speedups.count(static_cast<size_t>(at)))
+      at = stock[static_cast<size_t>(at)].parent;
     if (at < 0) continue;
     const int64_t flops = own_linear_flops(stock[i]);
     speed.flops_per_token += flops;
@@ -194,15 +202,17 @@ Plan make_plan(const StockModel& stock, const ModelConvertersContainer& containe
   std::set<std::string> seen;
   std::vector<std::set<std::string>> seen_by(plan.instances.size());
   for (const Record& record : records) {
-    plan.modules[record.module].actions.push_back(
-        {record.instance, record.kind != Record::Kind::kKeep, action_text(stock, record), record.prediction});
+    plan.modules[record.module].actions.push_back({record.instance,
+                                                   record.kind != Record::Kind::kKeep,
+                                                   action_text(stock, record), record.prediction});
     touched_kinds[record.instance].insert(stock[record.module].kind);
     recorded.emplace(record.instance, record.module);
     add_cost(stock, record, seen_by[record.instance], plan.totals[record.instance]);
     add_cost(stock, record, seen, plan.total);
   }
 
-  for (size_t i = 0; i < plan.instances.size(); ++i) plan.speeds.push_back(planned_speed(stock, records, i));
+  for (size_t i = 0; i < plan.instances.size(); ++i)
+    plan.speeds.push_back(planned_speed(stock, records, i));
 
   const auto replaced = replaced_subtrees(stock, records);
   std::vector<bool> replaced_by_any(stock.size(), false);
@@ -220,8 +230,10 @@ Plan make_plan(const StockModel& stock, const ModelConvertersContainer& containe
       if (!touched_kinds[instance].count(stock[i].kind) || recorded.count({instance, i})) continue;
       if (marks != replaced.end() && marks->second[i]) continue;  // part of what it replaced
       plan.modules[i].actions.push_back(
-          {instance, false,
-           selection.chosen(i) ? "the converter leaves it" : selection.reason(i), {}});
+          {instance,
+           false,
+           selection.chosen(i) ? "the converter leaves it" : selection.reason(i),
+           {}});
       ++plan.totals[instance].modules_kept;
       ++plan.total.modules_kept;
     }

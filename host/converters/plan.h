@@ -15,8 +15,10 @@ namespace titan::converters {
 struct PlannedAction {
   size_t instance = 0;  ///< position in model.converters
   bool changes = false;
-  std::string text;  ///< "replace", "wrap", "add parameter lora_a [8, 256]"; or why the module stays
-  std::optional<Prediction> prediction = {};  ///< what the converter expects of a replacement or wrap
+  std::string
+      text;  ///< "replace", "wrap", "add parameter lora_a [8, 256]"; or why the module stays
+  std::optional<Prediction> prediction =
+      {};  ///< what the converter expects of a replacement or wrap
 };
 
 struct PlannedModule {
@@ -31,7 +33,7 @@ struct PlannedModule {
 struct PlanTotals {
   int64_t modules_replaced = 0, modules_wrapped = 0, modules_observed = 0, modules_kept = 0;
   int64_t buffers_added = 0;
-  int64_t parameters_added = 0, parameters_frozen = 0, parameters_tied = 0;  ///< values
+  int64_t parameters_added = 0, parameters_frozen = 0, parameters_tied = 0;             ///< values
   int64_t weight_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0, buffer_bytes = 0;  ///< change
   /// Change of floating-point operations per token. A parameter of two or more dimensions outside
   /// the embedding takes 6 per value (2 forward, 2 for the gradient of its input, 2 for its own);
@@ -41,12 +43,12 @@ struct PlanTotals {
   int64_t flops_in_replaced_linears = 0;
 };
 
-/// What one instance expects of all the modules that it predicted the speed of, taken together: each
-/// weighs as much as the linear modules in it (itself included) take FLOPs.
+/// What one instance expects of all the modules that it predicted the speed of, taken together:
+/// each weighs as much as the linear modules in it (itself included) take FLOPs.
 struct PlannedSpeed {
-  double speedup = 0;          ///< 0: nothing was predicted, or nothing with a linear module in it
-  int64_t flops_per_token = 0; ///< of the linear modules that it is about
-  int64_t tokens = 0;          ///< in the call; the first prediction's
+  double speedup = 0;           ///< 0: nothing was predicted, or nothing with a linear module in it
+  int64_t flops_per_token = 0;  ///< of the linear modules that it is about
+  int64_t tokens = 0;           ///< in the call; the first prediction's
   std::vector<std::string> bases;  ///< each once, in order
 };
 

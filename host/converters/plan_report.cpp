@@ -62,8 +62,11 @@ std::string actions_text(const Plan& plan, const PlannedModule& module) {
     std::string own;
     for (const PlannedAction& action : module.actions)
       if (action.instance == instance)
-        own += (own.empty() ? "" : ", ") + (action.changes ? action.text : "stays (" + action.text + ")") +
-               (action.prediction && action.prediction->speedup > 0 ? " (" + times_text(action.prediction->speedup) + ")" : "");
+        own += (own.empty() ? "" : ", ") +
+               (action.changes ? action.text : "stays (" + action.text + ")") +
+               (action.prediction && action.prediction->speedup > 0
+                    ? " (" + times_text(action.prediction->speedup) + ")"
+                    : "");
     if (!own.empty()) text += (text.empty() ? "" : "; ") + plan.instances[instance] + ": " + own;
   }
   return text;
@@ -94,9 +97,13 @@ std::string with_sign(double value, int decimals) {
   return (value < 0 ? "" : "+") + fixed_point(value, decimals);
 }
 
-std::string signed_gib(int64_t bytes) { return with_sign(static_cast<double>(bytes) / 1073741824.0, 3) + " GiB"; }
+std::string signed_gib(int64_t bytes) {
+  return with_sign(static_cast<double>(bytes) / 1073741824.0, 3) + " GiB";
+}
 
-std::string percent(double part, double whole) { return fixed_point(whole > 0 ? 100.0 * part / whole : 0.0, 1) + " %"; }
+std::string percent(double part, double whole) {
+  return fixed_point(whole > 0 ? 100.0 * part / whole : 0.0, 1) + " %";
+}
 
 std::string totals_text(const PlanTotals& totals, int64_t stock_flops) {
   std::string text;
@@ -114,7 +121,8 @@ std::string totals_text(const PlanTotals& totals, int64_t stock_flops) {
   if (text.empty()) text = "works in its hooks alone";
   if (totals.flops_in_replaced_linears)
     text += "; replaced linears hold " +
-            percent(static_cast<double>(totals.flops_in_replaced_linears), static_cast<double>(stock_flops)) +
+            percent(static_cast<double>(totals.flops_in_replaced_linears),
+                    static_cast<double>(stock_flops)) +
             " of the FLOPs";
   return text;
 }
@@ -124,8 +132,8 @@ std::string speed_text(const std::string& instance, const PlannedSpeed& speed) {
   if (speed.speedup <= 0) return "";
   std::string bases;
   for (const std::string& basis : speed.bases) bases += (bases.empty() ? "" : "; ") + basis;
-  return instance + ": linears together predicted to be " + times_text(speed.speedup) + " as fast, at " +
-         with_commas(speed.tokens) + " tokens a call (" + bases + ")\n";
+  return instance + ": linears together predicted to be " + times_text(speed.speedup) +
+         " as fast, at " + with_commas(speed.tokens) + " tokens a call (" + bases + ")\n";
 }
 
 PlanJson speed_json(const PlannedSpeed& speed) {
@@ -166,7 +174,8 @@ std::string plan_text(const Plan& plan, const PlanHeader& header) {
                      with_commas(plan.stock_parameters) + " parameters in " +
                      with_commas(static_cast<int64_t>(plan.modules.size())) + " modules\ndevice  " +
                      device_text(header.device) + "\n\n";
-  if (plan.instances.empty()) return text + "no converters are applied (model.converters is empty)\n";
+  if (plan.instances.empty())
+    return text + "no converters are applied (model.converters is empty)\n";
 
   std::map<std::string, size_t> of_pattern;
   const std::vector<Group> groups = group_modules(plan, &of_pattern);
@@ -177,7 +186,8 @@ std::string plan_text(const Plan& plan, const PlanHeader& header) {
     const bool all = group.numbers.size() == of_pattern[group.pattern];
     if (!group.numbers.empty() && !all)
       name.replace(name.find('*'), 1, "{" + ranges(group.numbers) + "}");
-    table.add_row({name, std::to_string(std::max<size_t>(group.numbers.size(), 1)), group.kind, group.actions});
+    table.add_row({name, std::to_string(std::max<size_t>(group.numbers.size(), 1)), group.kind,
+                   group.actions});
   }
   text += table.render() + "\n";
   for (size_t i = 0; i < plan.instances.size(); ++i) {
@@ -188,11 +198,14 @@ std::string plan_text(const Plan& plan, const PlanHeader& header) {
   }
   const PlanTotals& total = plan.total;
   text += "memory  " +
-          signed_gib(total.weight_bytes + total.gradient_bytes + total.optimizer_bytes + total.buffer_bytes) +
-          " (weights " + signed_gib(total.weight_bytes) + ", gradients " + signed_gib(total.gradient_bytes) +
-          ", optimizer " + signed_gib(total.optimizer_bytes) + ", buffers " + signed_gib(total.buffer_bytes) + ")\n";
+          signed_gib(total.weight_bytes + total.gradient_bytes + total.optimizer_bytes +
+                     total.buffer_bytes) +
+          " (weights " + signed_gib(total.weight_bytes) + ", gradients " +
+          signed_gib(total.gradient_bytes) + ", optimizer " + signed_gib(total.optimizer_bytes) +
+          ", buffers " + signed_gib(total.buffer_bytes) + ")\n";
   const double stock = std::max(1.0, static_cast<double>(header.stock_flops_per_token));
-  const std::string change = with_sign(100.0 * static_cast<double>(total.flops_per_token) / stock, 2) + " %";
+  const std::string change =
+      with_sign(100.0 * static_cast<double>(total.flops_per_token) / stock, 2) + " %";
   text += "FLOPs   " + with_commas(header.stock_flops_per_token) + " per token, " + change +
           " by parameters that are added or take no gradient\n";
   return text;
@@ -221,7 +234,8 @@ std::string plan_json(const Plan& plan, const PlanHeader& header) {
       PlanJson made = {{"instance", plan.instances[action.instance]},
                        {action.changes ? "action" : "reason", action.text}};
       if (const auto& given = action.prediction; given && given->speedup > 0)
-        made["prediction"] = {{"speedup", given->speedup}, {"tokens", given->tokens}, {"basis", given->basis}};
+        made["prediction"] = {
+            {"speedup", given->speedup}, {"tokens", given->tokens}, {"basis", given->basis}};
       (action.changes ? changes : stays).push_back(std::move(made));
     }
     modules.push_back({{"fqn", module.fqn},

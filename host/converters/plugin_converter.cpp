@@ -54,8 +54,8 @@ class PluginConverter final : public ModelConverter {
     call_plugin(origin_, {name}, refusal, function);
     const std::string changed = before.restore();
     if (!changed.empty())
-      throw plugin_error("the plugin changed " + changed + " in " + name + " [T-28]", origin_.text(),
-                         "it must put back what it changes before it returns");
+      throw plugin_error("the plugin changed " + changed + " in " + name + " [T-28]",
+                         origin_.text(), "it must put back what it changes before it returns");
   }
 
   PluginOrigin origin_;

@@ -46,7 +46,7 @@ struct ForwardRequest {
   model::CallContext context;
   std::string_view output_name;
   std::vector<CallArgument> arguments;  ///< without their tensors
-  std::vector<ExpectedTensor> facts;     ///< shape, type and device of each argument
+  std::vector<ExpectedTensor> facts;    ///< shape, type and device of each argument
   ExpectedTensor expected;
 };
 
@@ -69,11 +69,11 @@ at::Tensor run_request(const ForwardRequest& request, at::TensorList tensors, bo
 /// A plugin's forward and backward as one node of the autograd graph.
 struct PluginFunction : torch::autograd::Function<PluginFunction> {
   /// `sources` is what gradients go to, `values` what the plugin gets: the same tensors, but for
-  /// parameters that it gets in a narrower type. Why the parameter and not that copy: behind the copy
-  /// its gradient would be rounded to the copy's type.
-  /// Why a TensorList: it is the only list in which autograd looks for tensors; those of a
-  /// std::vector would be missed without a word.
-  static at::Tensor forward(AutogradContext* context, at::TensorList sources, const variable_list* values,
+  /// parameters that it gets in a narrower type. Why the parameter and not that copy: behind the
+  /// copy its gradient would be rounded to the copy's type. Why a TensorList: it is the only list
+  /// in which autograd looks for tensors; those of a std::vector would be missed without a word.
+  static at::Tensor forward(AutogradContext* context, at::TensorList sources,
+                            const variable_list* values,
                             const std::shared_ptr<ForwardRequest>& request) {
     std::vector<at::Tensor> saved;
     at::Tensor output = run_request(*request, *values, true, &saved);
@@ -82,8 +82,8 @@ struct PluginFunction : torch::autograd::Function<PluginFunction> {
       for (const at::Tensor& tensor : tensors)
         if (output.is_same(tensor)) output = output.alias();
     context->save_for_backward(std::move(saved));
-    context->saved_data["request"] = c10::IValue::make_capsule(
-        c10::make_intrusive<Holder>(request));
+    context->saved_data["request"] =
+        c10::IValue::make_capsule(c10::make_intrusive<Holder>(request));
     return output;
   }
 
@@ -105,7 +105,8 @@ struct PluginFunction : torch::autograd::Function<PluginFunction> {
     call.arguments = request.arguments;
     // Inputs live on only if they were saved; parameters and buffers are arguments of every call.
     for (CallArgument& argument : call.arguments) argument.tensor.reset();
-    const size_t first = call.arguments.size() - request.bound->parameters.size() - request.bound->buffers.size();
+    const size_t first =
+        call.arguments.size() - request.bound->parameters.size() - request.bound->buffers.size();
     for (size_t i = 0; i < request.bound->parameters.size(); ++i) {
       const model::Parameter& parameter = *request.bound->parameters[i].second;
       call.arguments[first + i].tensor =
@@ -113,10 +114,12 @@ struct PluginFunction : torch::autograd::Function<PluginFunction> {
       call.arguments[first + i].version = parameter.version;
     }
     for (size_t i = 0; i < request.bound->buffers.size(); ++i)
-      call.arguments[first + request.bound->parameters.size() + i].tensor = request.bound->buffers[i].second->tensor;
+      call.arguments[first + request.bound->parameters.size() + i].tensor =
+          request.bound->buffers[i].second->tensor;
     run_backward(call);
     variable_list result;
-    for (size_t i = 0; i < call.arguments.size(); ++i) result.push_back(take_gradient(call, i, request.facts[i]));
+    for (size_t i = 0; i < call.arguments.size(); ++i)
+      result.push_back(take_gradient(call, i, request.facts[i]));
     result.resize(result.size() + 2);  // the values and the request take no gradient
     return result;
   }
@@ -155,8 +158,10 @@ at::Tensor run_impl(std::shared_ptr<const BoundImpl> bound, const model::CallCon
   if (!own_backward) {
     at::Tensor output = run_request(*request, tensors, needs_grad, nullptr);
     if (needs_grad && !output.requires_grad())
-      blame(*request->bound, "the output has no autograd graph although an argument requires a gradient",
-            "use operators that record autograd (not aoti_torch_cpu_..., not data pointers), or give backward");
+      blame(*request->bound,
+            "the output has no autograd graph although an argument requires a gradient",
+            "use operators that record autograd (not aoti_torch_cpu_..., not data pointers), or "
+            "give backward");
     return output;
   }
   if (!needs_grad) {
@@ -164,7 +169,8 @@ at::Tensor run_impl(std::shared_ptr<const BoundImpl> bound, const model::CallCon
     return run_request(*request, tensors, false, nullptr);
   }
   at::Tensor output = PluginFunction::apply(at::TensorList(sources), &tensors, request);
-  if (!output.requires_grad()) throw internal_error("a plugin's output lost its gradient", request->bound->fqn);
+  if (!output.requires_grad())
+    throw internal_error("a plugin's output lost its gradient", request->bound->fqn);
   return output;
 }
 
@@ -190,8 +196,10 @@ void refuse_unknown_inputs(const BoundImpl& bound, const model::Inputs& inputs) 
     const bool known = (name == "positions" && (flags & TITAN_IMPL_POSITIONS)) ||
                        (name == "document_ids" && (flags & TITAN_IMPL_DOCUMENT_IDS));
     if (!known)
-      blame(bound, "the model passes the optional input '" + name + "', which the replacement does not know",
-            "leave the converter out, or use a version of the plugin that declares it");
+      blame(
+          bound,
+          "the model passes the optional input '" + name + "', which the replacement does not know",
+          "leave the converter out, or use a version of the plugin that declares it");
   }
 }
 
@@ -201,7 +209,8 @@ class PluginReplacement final : public model::Replacement, public Bindable {
   at::Tensor forward(model::Module& module, const model::CallContext& context,
                      const model::Inputs& inputs) override {
     refuse_unknown_inputs(*bound_, inputs);
-    if (inputs[0].is_meta()) return stand_in_for_replacement(*bound_, module, context, inputs, cache_);
+    if (inputs[0].is_meta())
+      return stand_in_for_replacement(*bound_, module, context, inputs, cache_);
     return run_impl(bound_, context, "y", make_arguments(*bound_, context, inputs, nullptr),
                     expected_output(*bound_, inputs));
   }
@@ -209,7 +218,8 @@ class PluginReplacement final : public model::Replacement, public Bindable {
     cache_.reset();
     if (bound_->impl->drop) bound_->impl->drop(bound_->self);
   }
-  void bind(model::Module& module, const std::string& instance, const Prediction* prediction) override {
+  void bind(model::Module& module, const std::string& instance,
+            const Prediction* prediction) override {
     bound_->bind(module, instance, prediction);
   }
 
@@ -220,7 +230,8 @@ class PluginReplacement final : public model::Replacement, public Bindable {
 
 class PluginWrap final : public model::Wrap, public Bindable {
  public:
-  PluginWrap(std::shared_ptr<BoundImpl> bound, int32_t where) : bound_(std::move(bound)), where_(where) {}
+  PluginWrap(std::shared_ptr<BoundImpl> bound, int32_t where)
+      : bound_(std::move(bound)), where_(where) {}
   void before(model::Module&, const model::CallContext& context, model::Inputs& inputs) override {
     if (where_ != TITAN_WRAP_BEFORE) return;
     const std::string& subject = bound_->inputs.at(0).first;
@@ -228,20 +239,23 @@ class PluginWrap final : public model::Wrap, public Bindable {
       inputs[0] = stand_in_for_wrap(*bound_, context, inputs, nullptr, cache_);
       return;
     }
-    inputs[0] = run_impl(bound_, context, subject, wrap_arguments(*bound_, context, inputs, nullptr, subject),
-                         facts_of(inputs[0]));
+    inputs[0] =
+        run_impl(bound_, context, subject,
+                 wrap_arguments(*bound_, context, inputs, nullptr, subject), facts_of(inputs[0]));
   }
   at::Tensor after(model::Module&, const model::CallContext& context, const model::Inputs& inputs,
                    at::Tensor output) override {
     if (where_ != TITAN_WRAP_AFTER) return output;
     if (output.is_meta()) return stand_in_for_wrap(*bound_, context, inputs, &output, cache_);
-    return run_impl(bound_, context, "y", wrap_arguments(*bound_, context, inputs, &output, "y"), facts_of(output));
+    return run_impl(bound_, context, "y", wrap_arguments(*bound_, context, inputs, &output, "y"),
+                    facts_of(output));
   }
   void drop() override {
     cache_.reset();
     if (bound_->impl->drop) bound_->impl->drop(bound_->self);
   }
-  void bind(model::Module& module, const std::string& instance, const Prediction* prediction) override {
+  void bind(model::Module& module, const std::string& instance,
+            const Prediction* prediction) override {
     bound_->bind(module, instance, prediction);
   }
 
@@ -264,7 +278,8 @@ class PluginObserver final : public model::Observer, public Bindable {
     call.arguments = make_arguments(*bound_, context, inputs, &output);
     run_observer(call);
   }
-  void bind(model::Module& module, const std::string& instance, const Prediction* prediction) override {
+  void bind(model::Module& module, const std::string& instance,
+            const Prediction* prediction) override {
     bound_->bind(module, instance, prediction);
   }
 
@@ -274,7 +289,8 @@ class PluginObserver final : public model::Observer, public Bindable {
 
 /// Parameters of `module` and below by relative name. Added tensors are visible only to the
 /// instance that added them, under the name it gave them.
-void collect(BoundImpl& bound, model::Module& module, const std::string& prefix, const std::string& instance) {
+void collect(BoundImpl& bound, model::Module& module, const std::string& prefix,
+             const std::string& instance) {
   const std::string own = instance + "/";
   const auto visible = [&](const std::string& name, const std::string& stored_as) -> std::string {
     if (stored_as.empty()) return prefix + name;
@@ -297,7 +313,8 @@ BoundImpl::~BoundImpl() {
   if (observer && observer->destroy) observer->destroy(self);
 }
 
-void BoundImpl::bind(model::Module& module, const std::string& instance, const Prediction* prediction) {
+void BoundImpl::bind(model::Module& module, const std::string& instance,
+                     const Prediction* prediction) {
   if (prediction && prediction->memory) {
     memory = prediction->memory;
     memory_tokens = prediction->tokens;
@@ -306,23 +323,28 @@ void BoundImpl::bind(model::Module& module, const std::string& instance, const P
   kind = module.kind();
   attributes = module.attributes();
   if (const model::Kind* known = model::find_kind(kind))
-    for (const model::KindInput& input : known->inputs) inputs.emplace_back(input.name, input.optional);
+    for (const model::KindInput& input : known->inputs)
+      inputs.emplace_back(input.name, input.optional);
   collect(*this, module, "", instance);
 }
 
-std::unique_ptr<model::Replacement> make_plugin_replacement(PluginOrigin origin, const titan_module_impl* impl,
+std::unique_ptr<model::Replacement> make_plugin_replacement(PluginOrigin origin,
+                                                            const titan_module_impl* impl,
                                                             void* self) {
-  return std::make_unique<PluginReplacement>(std::make_shared<BoundImpl>(std::move(origin), impl, self));
+  return std::make_unique<PluginReplacement>(
+      std::make_shared<BoundImpl>(std::move(origin), impl, self));
 }
 
-std::unique_ptr<model::Wrap> make_plugin_wrap(PluginOrigin origin, int32_t where, const titan_module_impl* impl,
-                                              void* self) {
-  return std::make_unique<PluginWrap>(std::make_shared<BoundImpl>(std::move(origin), impl, self), where);
+std::unique_ptr<model::Wrap> make_plugin_wrap(PluginOrigin origin, int32_t where,
+                                              const titan_module_impl* impl, void* self) {
+  return std::make_unique<PluginWrap>(std::make_shared<BoundImpl>(std::move(origin), impl, self),
+                                      where);
 }
 
-std::unique_ptr<model::Observer> make_plugin_observer(PluginOrigin origin, const titan_observer* observer,
-                                                      void* self) {
-  return std::make_unique<PluginObserver>(std::make_shared<BoundImpl>(std::move(origin), observer, self));
+std::unique_ptr<model::Observer> make_plugin_observer(PluginOrigin origin,
+                                                      const titan_observer* observer, void* self) {
+  return std::make_unique<PluginObserver>(
+      std::make_shared<BoundImpl>(std::move(origin), observer, self));
 }
 
 }  // namespace titan::converters

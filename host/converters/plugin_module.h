@@ -61,6 +61,7 @@ std::unique_ptr<model::Replacement> make_plugin_replacement(PluginOrigin, const 
                                                             void* self);
 std::unique_ptr<model::Wrap> make_plugin_wrap(PluginOrigin, int32_t where, const titan_module_impl*,
                                               void* self);
-std::unique_ptr<model::Observer> make_plugin_observer(PluginOrigin, const titan_observer*, void* self);
+std::unique_ptr<model::Observer> make_plugin_observer(PluginOrigin, const titan_observer*,
+                                                      void* self);
 
 }  // namespace titan::converters

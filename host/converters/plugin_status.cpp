@@ -25,7 +25,8 @@ std::string PluginOrigin::text() const {
 
 namespace {
 
-[[noreturn]] void exception_left(const PluginOrigin& origin, const std::string& doing, const std::string& what) {
+[[noreturn]] void exception_left(const PluginOrigin& origin, const std::string& doing,
+                                 const std::string& what) {
   throw plugin_error("an exception " + what + " in " + doing, origin.text(),
                      "the plugin must catch its exceptions; the C++ layer of the SDK does it");
 }
@@ -45,11 +46,13 @@ void call_plugin(const PluginOrigin& origin, const PluginDoing& doing, bool refu
     throw;  // raised by the host inside the call; it names its place already
   } catch (abi::__forced_unwind&) {
     // pthread_exit or a cancelled thread. It cannot be stopped, and the thread is the trainer's.
-    std::fputs(plugin_error("the plugin ended the thread (pthread_exit) in " + doing.text(), origin.text(),
-                            "report it to the plugin's author: a thread that it was called on is not its own")
-                   .render()
-                   .c_str(),
-               stderr);
+    std::fputs(
+        plugin_error(
+            "the plugin ended the thread (pthread_exit) in " + doing.text(), origin.text(),
+            "report it to the plugin's author: a thread that it was called on is not its own")
+            .render()
+            .c_str(),
+        stderr);
     std::fflush(stderr);
     _exit(static_cast<int>(ExitStatus::kPlugin));
   } catch (const std::exception& error) {
@@ -60,17 +63,19 @@ void call_plugin(const PluginOrigin& origin, const PluginDoing& doing, bool refu
   const std::string changed = before.difference(plugins::FloatModes::current());
   if (!changed.empty()) {
     before.restore();
-    throw plugin_error("the plugin changed " + changed + " in " + doing.text() + " [T-28]", origin.text(),
+    throw plugin_error("the plugin changed " + changed + " in " + doing.text() + " [T-28]",
+                       origin.text(),
                        "it must put back what it changes before it returns (fegetenv, fesetenv)");
   }
   if (status == TITAN_OK) return;
   plugins::TakenError error = plugins::take_error(status);
   // What the plugin itself refuses is about configuration or device; what the host refused it is a
   // defect of the plugin.
-  const bool refused = refusal && !error.by_host && (error.status == TITAN_INVALID_ARGUMENT || error.status == TITAN_UNSUPPORTED ||
-                                   error.status == TITAN_NOT_FOUND);
-  throw Error(refused ? ExitStatus::kUsage : ExitStatus::kPlugin, doing.text() + ": " + error.message,
-              origin.text(), error.hint);
+  const bool refused = refusal && !error.by_host &&
+                       (error.status == TITAN_INVALID_ARGUMENT ||
+                        error.status == TITAN_UNSUPPORTED || error.status == TITAN_NOT_FOUND);
+  throw Error(refused ? ExitStatus::kUsage : ExitStatus::kPlugin,
+              doing.text() + ": " + error.message, origin.text(), error.hint);
 }
 
 }  // namespace titan::converters

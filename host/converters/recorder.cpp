@@ -14,7 +14,9 @@ std::string where_of(const std::string& instance, const StockModule& module) {
 
 /// Dot-separated segments of [a-z0-9_]+, at most 128 bytes.
 bool legal_tensor_name(const std::string& name) {
-  const auto legal = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+  const auto legal = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  };
   bool in_segment = false;
   for (const char c : name) {
     if (c == '.' ? !in_segment : !legal(c)) return false;
@@ -50,8 +52,8 @@ Recorder::Recorder(const StockModel& model, std::vector<bool> selected, std::str
 
 void Recorder::require_selected(Record::Kind kind, size_t module) const {
   if (module >= model_.size())
-    throw usage_error("module number " + std::to_string(module) + " does not exist; the model has " +
-                          std::to_string(model_.size()),
+    throw usage_error("module number " + std::to_string(module) +
+                          " does not exist; the model has " + std::to_string(model_.size()),
                       "converter '" + instance_ + "'", "this is a defect of the converter");
   if (!selected_[module])
     throw usage_error("the converter wants to " + std::string(to_string(kind)) +
@@ -86,7 +88,8 @@ void Recorder::observe(size_t module, std::unique_ptr<model::Observer> observer)
 void Recorder::require_free_name(size_t module, const std::string& name) const {
   const std::string where = where_of(instance_, model_[module]);
   if (!legal_tensor_name(name))
-    throw usage_error("the name '" + name.substr(0, 200) + "' of an added tensor is not [a-z0-9_]+(.[a-z0-9_]+)*, "
+    throw usage_error("the name '" + name.substr(0, 200) +
+                          "' of an added tensor is not [a-z0-9_]+(.[a-z0-9_]+)*, "
                           "at most 128 bytes",
                       where, "rename it in the converter");
   for (const StockParameter& parameter : model_[module].parameters)
@@ -102,7 +105,8 @@ void Recorder::require_free_name(size_t module, const std::string& name) const {
                       where, "rename it in the converter");
   // On disk the module's name goes before: "b.c" of module "a" is "c" of module "a.b".
   if (taken_.count(model_.name_of(module, name)))
-    throw usage_error("the tensor '" + model_.name_of(module, name) + "' is added twice", where, "add it once, or rename one");
+    throw usage_error("the tensor '" + model_.name_of(module, name) + "' is added twice", where,
+                      "add it once, or rename one");
 }
 
 void Recorder::add_tensor(Record::Kind kind, size_t module, TensorSpec spec) {
@@ -111,8 +115,10 @@ void Recorder::add_tensor(Record::Kind kind, size_t module, TensorSpec spec) {
     int64_t bytes = static_cast<int64_t>(c10::elementSize(spec.dtype));
     for (const int64_t size : spec.shape)
       if (size < 0 || __builtin_mul_overflow(bytes, size, &bytes))
-        throw usage_error("tensor '" + spec.name + "' has a negative dimension, or more bytes than can be counted",
-                          where_of(instance_, model_[module]), "correct the shape in the converter");
+        throw usage_error("tensor '" + spec.name +
+                              "' has a negative dimension, or more bytes than can be counted",
+                          where_of(instance_, model_[module]),
+                          "correct the shape in the converter");
     if (spec.init.kind == model::InitRule::Kind::kCopy) require_parameter(module, spec.init.source);
   }
   Record& record = add(kind, module);
@@ -181,12 +187,14 @@ void Recorder::predict(size_t module, Prediction prediction) {
     if (record.instance == instance_index_ && record.module == module &&
         (record.kind == Record::Kind::kReplace || record.kind == Record::Kind::kWrap)) {
       if (record.prediction)
-        throw usage_error("'" + model_[module].fqn + "' is predicted twice", where_of(instance_, model_[module]),
+        throw usage_error("'" + model_[module].fqn + "' is predicted twice",
+                          where_of(instance_, model_[module]),
                           "predict once, for all that the converter does to the module");
       if (!changed) changed = &record;
     }
   if (!changed)
-    throw usage_error("'" + model_[module].fqn + "' is predicted, but the converter neither replaces nor wraps it",
+    throw usage_error("'" + model_[module].fqn +
+                          "' is predicted, but the converter neither replaces nor wraps it",
                       where_of(instance_, model_[module]), "record the replacement or wrap first");
   changed->prediction = std::move(prediction);
 }

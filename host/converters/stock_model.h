@@ -18,7 +18,8 @@ struct StockParameter {
   std::vector<int64_t> shape;
   at::ScalarType dtype;
   bool frozen;
-  /// Full name under which the host stores it: its own, unless the stock model ties it to an earlier one.
+  /// Full name under which the host stores it: its own, unless the stock model ties it to an
+  /// earlier one.
   std::string stored_name = {};
   bool tied = false;        ///< several modules have it
   bool multiplies = false;  ///< in a matrix product, not only as a table to look up

@@ -9,7 +9,9 @@
 
 namespace {
 
-at::Tensor add(const at::Tensor& a, const at::Tensor& b, double alpha) { return at::add(a, b, alpha); }
+at::Tensor add(const at::Tensor& a, const at::Tensor& b, double alpha) {
+  return at::add(a, b, alpha);
+}
 at::Tensor add_scalar(const at::Tensor& a, double value) { return at::add(a, value); }
 at::Tensor mul_scalar(const at::Tensor& a, double factor) { return at::mul(a, factor); }
 at::Tensor clamp(const at::Tensor& a, double min, double max) { return at::clamp(a, min, max); }

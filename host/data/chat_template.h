@@ -36,7 +36,8 @@ class ChatTemplate {
 
   ChatTokens render(const std::vector<ChatMessage>& messages, Tokenizer& tokenizer) const;
   /// The same up to where the assistant's next response begins: what a model is asked with.
-  std::vector<int64_t> render_prompt(const std::vector<ChatMessage>& messages, Tokenizer& tokenizer) const;
+  std::vector<int64_t> render_prompt(const std::vector<ChatMessage>& messages,
+                                     Tokenizer& tokenizer) const;
 
  private:
   /// Encodes `head` + `content`; what begins in the content is trained if `trained`.

@@ -21,9 +21,8 @@ namespace {
 
 /// How messages call the tokenizer.
 std::string tokenizer_name(const TokenizerOptions& options) {
-  return options.path.empty()
-             ? "the byte tokenizer"
-             : "the tokenizer '" + options.path.string() + "'";
+  return options.path.empty() ? "the byte tokenizer"
+                              : "the tokenizer '" + options.path.string() + "'";
 }
 
 void check_vocabulary(const DatasetOptions& options, int64_t tokenizer_ids) {

@@ -15,8 +15,9 @@ struct ZSTD_DCtx_s;
 namespace titan::data {
 
 /// Names that end in .zst or .zstd are decompressed while they are read, with memory for one window
-/// of Zstandard (8 MiB for the usual levels, 128 MiB at most). Content that begins as another format
-/// does (gzip, Parquet, UTF-16, ...) is refused. Failures are data errors that name the path.
+/// of Zstandard (8 MiB for the usual levels, 128 MiB at most). Content that begins as another
+/// format does (gzip, Parquet, UTF-16, ...) is refused. Failures are data errors that name the
+/// path.
 class InputFile {
  public:
   /// `role` begins messages ("text file"), `hint` is the fix when the file is not there.

@@ -73,8 +73,7 @@ void Loader::restore(const LoaderState& state) {
         "the checkpoint was made with other data: it has the same size, but other tokens at its "
         "beginning "
         "(another text, tokenizer, order of documents or number of ranks)",
-        source_->where(),
-        kOtherDataHint);
+        source_->where(), kOtherDataHint);
   if (state.samples < 0)
     throw data_error(
         "the checkpoint says that " + std::to_string(state.samples) + " samples were read",

@@ -13,8 +13,8 @@
 
 namespace titan::data {
 
-/// Each file is one document. Bytes are taken as they are, but for a byte-order mark of UTF-8 at the
-/// beginning; they need not be valid UTF-8.
+/// Each file is one document. Bytes are taken as they are, but for a byte-order mark of UTF-8 at
+/// the beginning; they need not be valid UTF-8.
 ///
 /// All files are opened once at the start, so that a missing, unreadable or odd one is reported
 /// before training begins. Later one file at a time is open. Shuffling permutes the files. Shared

@@ -118,13 +118,12 @@ void check_note_replaceable(const std::filesystem::path& note, const std::string
   if (!check_output_path(note, where)) return;
   const RegularFile file = RegularFile::open(note, "file in the place of the note", "remove it");
   if (file.size() <= kMostNoteBytes) {
-    const NoteJson json =
-        NoteJson::parse(file.text(), nullptr, /*allow_exceptions=*/false);
+    const NoteJson json = NoteJson::parse(file.text(), nullptr, /*allow_exceptions=*/false);
     if (json.is_object() && json.contains("kind") && json.at("kind") == kNoteKind) return;
   }
-  throw usage_error("the note of the ids goes to '" + note.string() +
-                        "', and the file there is no note of titan",
-                    where, "name another output, or move that file away");
+  throw usage_error(
+      "the note of the ids goes to '" + note.string() + "', and the file there is no note of titan",
+      where, "name another output, or move that file away");
 }
 
 void check_token_note(const TokenFileNote& note, const std::filesystem::path& token_file,

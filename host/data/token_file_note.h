@@ -26,8 +26,8 @@ struct TokenFileNote {
 std::filesystem::path note_path(const std::filesystem::path& token_file);
 
 std::string format_token_note(const TokenFileNote& note);
-/// A data error that names `where` if the text is a damaged note, or no JSON object with anything in
-/// it; nothing for an object that plainly is of something else.
+/// A data error that names `where` if the text is a damaged note, or no JSON object with anything
+/// in it; nothing for an object that plainly is of something else.
 std::optional<TokenFileNote> parse_token_note(std::string_view text, const std::string& where);
 
 /// The note beside a token file, if there is one; what is of something else is said in a log line.

@@ -78,7 +78,8 @@ void TokenFile::read(std::span<int64_t> out) {
     int64_t from = position_.token, most = end_ - position_.token;
     if (order_.shuffle) {
       const int64_t length = order_.sample_tokens, inside = position_.token % length;
-      const uint64_t seed = mixed(static_cast<uint64_t>(order_.seed), static_cast<uint64_t>(position_.epoch));
+      const uint64_t seed =
+          mixed(static_cast<uint64_t>(order_.seed), static_cast<uint64_t>(position_.epoch));
       from = permuted(position_.token / length, end_ / length, seed) * length + inside;
       most = length - inside;
     }

@@ -19,8 +19,8 @@ TokenType parse_token_type(std::string_view name);
 /// Bytes of one id.
 int64_t token_bytes(TokenType type);
 
-/// Shuffled, an epoch permutes samples of `sample_tokens` tokens; what is left at the end of the file is
-/// left out then.
+/// Shuffled, an epoch permutes samples of `sample_tokens` tokens; what is left at the end of the
+/// file is left out then.
 struct TokenOrder {
   bool shuffle = false;
   int64_t seed = 0;

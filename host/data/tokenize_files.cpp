@@ -66,7 +66,8 @@ class TokenizeRun {
   void read_text(const std::filesystem::path& path) {
     InputFile file(path, "text file", kInputHint);
     std::string text(kLongDocument + 1, '\0');
-    text.resize(static_cast<size_t>(file.read(file.mark_bytes(), text.data(), static_cast<int64_t>(text.size()))));
+    text.resize(static_cast<size_t>(
+        file.read(file.mark_bytes(), text.data(), static_cast<int64_t>(text.size()))));
     if (text.size() <= kLongDocument) {
       if (!text.empty()) add_document(std::move(text));
     } else {

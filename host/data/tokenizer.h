@@ -22,7 +22,8 @@ class Tokenizer {
   /// The ids that begin and end a document; nothing if the vocabulary has none.
   virtual std::optional<int64_t> bos() const = 0;
   virtual std::optional<int64_t> eos() const = 0;
-  /// Whether a text for the model begins with bos() unless one says otherwise: what its own software does.
+  /// Whether a text for the model begins with bos() unless one says otherwise: what its own
+  /// software does.
   virtual bool adds_bos() const { return bos().has_value(); }
   /// The id of a special token by its text, "<|im_start|>"; nothing if there is none.
   virtual std::optional<int64_t> special_id(std::string_view text) const = 0;

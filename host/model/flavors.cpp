@@ -4,7 +4,8 @@ namespace titan::model {
 namespace {
 
 /// What all sizes of Qwen3 share.
-ModelArgs qwen3_args(int64_t dim, int64_t n_layers, int64_t n_heads, int64_t hidden_dim, bool tied) {
+ModelArgs qwen3_args(int64_t dim, int64_t n_layers, int64_t n_heads, int64_t hidden_dim,
+                     bool tied) {
   ModelArgs args;
   args.dim = dim;
   args.n_layers = n_layers;

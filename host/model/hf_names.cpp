@@ -81,10 +81,11 @@ at::Tensor regroup(const at::Tensor& weight, int64_t heads, bool to_hf) {
     throw data_error("a weight of " + std::to_string(weight.dim()) + " dimensions and " +
                          std::to_string(weight.dim() > 0 ? weight.size(0) : 0) +
                          " rows cannot be cut into " + std::to_string(heads) + " heads of pairs",
-                     "rotary rows of wq, wk and their norms", "check that the checkpoint fits model.flavor");
+                     "rotary rows of wq, wk and their norms",
+                     "check that the checkpoint fits model.flavor");
   const int64_t half = weight.size(0) / heads / 2, in = weight.dim() == 2 ? weight.size(1) : 1;
-  const at::Tensor grouped = to_hf ? weight.reshape({heads, half, 2, in})
-                                   : weight.reshape({heads, 2, half, in});
+  const at::Tensor grouped =
+      to_hf ? weight.reshape({heads, half, 2, in}) : weight.reshape({heads, 2, half, in});
   return grouped.transpose(1, 2).reshape(weight.sizes());
 }
 

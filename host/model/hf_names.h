@@ -1,4 +1,5 @@
-/// Weights of the Llama kind under Hugging Face names, and back: names, and the order of rotary rows.
+/// Weights of the Llama kind under Hugging Face names, and back: names, and the order of rotary
+/// rows.
 #pragma once
 
 #include <ATen/core/TensorBody.h>
@@ -52,7 +53,8 @@ class LlamaHfNaming : public HfNaming {
 };
 
 /// HF turns the pairs (i, i + head_dim / 2), the native model (2i, 2i + 1): rows of each head of a
-/// [heads * head_dim, in] or [heads * head_dim] weight go from 0 1 2 3 .. to 0 2 4 .. 1 3 5 .., and back.
+/// [heads * head_dim, in] or [heads * head_dim] weight go from 0 1 2 3 .. to 0 2 4 .. 1 3 5 .., and
+/// back.
 at::Tensor rope_rows_to_hf(const at::Tensor& weight, int64_t heads);
 at::Tensor rope_rows_to_native(const at::Tensor& weight, int64_t heads);
 

@@ -16,7 +16,7 @@ namespace titan::model {
 struct LayoutPart {
   std::string source;                 ///< fqn of the stock parameter: its name in files
   std::vector<int64_t> source_shape;  ///< of the whole stock parameter
-  InitRule init;                      ///< of the stock parameter, so that fresh weights do not change
+  InitRule init;  ///< of the stock parameter, so that fresh weights do not change
   std::string init_key;
   int64_t slice_dim = -1;  ///< of the source; -1: the piece is all of it
   int64_t slice_start = 0;
@@ -36,7 +36,8 @@ struct LayoutPart {
 /// A tensor under the name and in the shape of a stock parameter.
 class StockTensor {
  public:
-  StockTensor(std::string name, at::Tensor view) : name_(std::move(name)), tensor_(std::move(view)) {}
+  StockTensor(std::string name, at::Tensor view)
+      : name_(std::move(name)), tensor_(std::move(view)) {}
   /// Made of slices, which lie in several parameters: a copy.
   StockTensor(std::string name, std::vector<std::pair<LayoutPart, at::Tensor>> slices);
 

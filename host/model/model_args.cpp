@@ -12,7 +12,8 @@ namespace {
 void require_args(bool holds, const std::string& key, const std::string& found,
                   const std::string& rule) {
   if (!holds)
-    throw usage_error("model.args." + key + " is " + found, "model.args." + key, "it must be " + rule);
+    throw usage_error("model.args." + key + " is " + found, "model.args." + key,
+                      "it must be " + rule);
 }
 
 void require_positive(int64_t value, const std::string& key) {

@@ -46,12 +46,13 @@ struct ModelArgs {
 /// values in effect, not how they were given. Without max_seq_len, which only limits.
 std::map<std::string, std::string> effective_args(const ModelArgs& args);
 
-/// Parameters of the stock model, embedding table and output head included; a tied table counts once.
+/// Parameters of the stock model, embedding table and output head included; a tied table counts
+/// once.
 int64_t parameter_count(const ModelArgs& args);
 
-/// Floating-point operations of forward and backward per token: 6 for every parameter that multiplies
-/// (all but the embedding table, which looks up; a tied table multiplies as the head), and 12 * layers * heads * head_dim * seq_len for attention (no discount for
-/// the causal mask).
+/// Floating-point operations of forward and backward per token: 6 for every parameter that
+/// multiplies (all but the embedding table, which looks up; a tied table multiplies as the head),
+/// and 12 * layers * heads * head_dim * seq_len for attention (no discount for the causal mask).
 int64_t flops_per_token(const ModelArgs& args, int64_t seq_len);
 
 }  // namespace titan::model

@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "model/kinds.h"
-#include "model/op_tape.h"
 #include "model/mixed_precision.h"
+#include "model/op_tape.h"
 #include "model/recompute.h"
 
 namespace titan::model {
@@ -187,9 +187,9 @@ std::vector<NamedParameter> named_parameters(Module& root) {
   visit_modules(root, [&](Module& module) {
     for (const auto& [name, parameter] : module.parameters())
       if (seen.insert(parameter.get()).second)
-        result.push_back({parameter->stored_as.empty() ? join_name(module.fqn(), name)
-                                                       : parameter->stored_as,
-                          parameter, &module});
+        result.push_back(
+            {parameter->stored_as.empty() ? join_name(module.fqn(), name) : parameter->stored_as,
+             parameter, &module});
   });
   return result;
 }
@@ -200,9 +200,9 @@ std::vector<NamedBuffer> named_buffers(Module& root) {
   visit_modules(root, [&](Module& module) {
     for (const auto& [name, buffer] : module.buffers())
       if (seen.insert(buffer.get()).second)
-        result.push_back({buffer->stored_as.empty() ? join_name(module.fqn(), name)
-                                                    : buffer->stored_as,
-                          buffer, &module});
+        result.push_back(
+            {buffer->stored_as.empty() ? join_name(module.fqn(), name) : buffer->stored_as, buffer,
+             &module});
   });
   return result;
 }

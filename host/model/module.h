@@ -25,7 +25,7 @@ struct CallContext {
   int64_t step = 0;         ///< 1-based optimizer step this call contributes to
   int64_t micro_batch = 0;  ///< 0-based within the step
   bool training = false;
-  void* stream = nullptr;   ///< CUDA: the cudaStream_t of this run; null on the CPU
+  void* stream = nullptr;  ///< CUDA: the cudaStream_t of this run; null on the CPU
   bool recompute = false;  ///< activation checkpointing runs this forward a second time
   /// Looks for the plugin that makes numbers that are not finite out of finite ones; slow.
   bool find_nonfinite = false;
@@ -33,8 +33,8 @@ struct CallContext {
   std::map<std::string, double>* metrics = nullptr;
   /// Type that linears and attention compute in; null: the parameters' own. Must outlive the graph.
   MixedPrecision* mixed_precision = nullptr;
-  /// Generation: the tokens go on from those that it holds; see kv_cache.h. Null: they are the whole
-  /// sequence.
+  /// Generation: the tokens go on from those that it holds; see kv_cache.h. Null: they are the
+  /// whole sequence.
   KvCache* kv_cache = nullptr;
 };
 
@@ -76,9 +76,9 @@ struct OwnBuffer {
 
 /// What a module keeps of its forward for the backward; see recompute.h.
 enum class Recompute {
-  kNothing,   ///< every activation is kept
-  kAll,       ///< only the inputs are kept; backward runs the forward a second time
-  kAllButOps, ///< as kAll, but the results of the most expensive operators are kept too
+  kNothing,    ///< every activation is kept
+  kAll,        ///< only the inputs are kept; backward runs the forward a second time
+  kAllButOps,  ///< as kAll, but the results of the most expensive operators are kept too
 };
 
 class Module;

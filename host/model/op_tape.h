@@ -36,8 +36,8 @@ class OpTape {
     c10::impl::IncludeDispatchKeyGuard seen_;
   };
 
-  /// While it lives, operators of this thread pass by the tape: who looks on may do so in one of the
-  /// two forwards only.
+  /// While it lives, operators of this thread pass by the tape: who looks on may do so in one of
+  /// the two forwards only.
   class Pause {
    public:
     Pause();

@@ -11,7 +11,9 @@
 namespace titan::model {
 namespace {
 
-std::string comma_list(const std::vector<std::string>& names) { return names.empty() ? "none" : joined(names); }
+std::string comma_list(const std::vector<std::string>& names) {
+  return names.empty() ? "none" : joined(names);
+}
 
 }  // namespace
 

@@ -23,9 +23,9 @@ Transformer::Transformer(const ModelArgs& args, at::ScalarType dtype)
   // A tied table begins as other matrices do (Qwen3's initializer_range): with rows of N(0, 1), or
   // those of a head of its own, every token would begin by predicting itself.
   const double spread = args.enable_weight_tying ? 0.02 : 1.0;
-  tok_embeddings_ = &add_child("tok_embeddings",
-                               std::make_unique<Embedding>(args.vocab_size, args.dim, dtype,
-                                                           InitRule::normal(0.0, spread)));
+  tok_embeddings_ = &add_child(
+      "tok_embeddings",
+      std::make_unique<Embedding>(args.vocab_size, args.dim, dtype, InitRule::normal(0.0, spread)));
   for (int64_t i = 0; i < args.n_layers; ++i)
     layers_.push_back(
         &add_child("layers." + std::to_string(i), std::make_unique<Block>(args, i, dtype)));

@@ -11,7 +11,8 @@ namespace titan::model {
 
 /// Module names: tok_embeddings, layers.N.{attention.{wq,wk,wv,wo}, feed_forward.{w1,w2,w3},
 /// attention_norm, ffn_norm}, norm, output; with qk_norm also layers.N.attention.{q_norm,k_norm}. A
-/// tied output.weight is the parameter tok_embeddings.weight, under which name it is stored. All are on the meta device until materialize().
+/// tied output.weight is the parameter tok_embeddings.weight, under which name it is stored. All
+/// are on the meta device until materialize().
 class Transformer : public Module {
  public:
   /// Checks `args` and gives every module its name.
@@ -20,8 +21,8 @@ class Transformer : public Module {
   const ModelArgs& args() const { return args_; }
 
  protected:
-  /// tokens: int64 [B, S], S at most max_seq_len; returns logits [B, S, vocab_size], or what KvCache
-  /// says if the context has one.
+  /// tokens: int64 [B, S], S at most max_seq_len; returns logits [B, S, vocab_size], or what
+  /// KvCache says if the context has one.
   at::Tensor forward(const CallContext& context, const Inputs& inputs) override;
 
  private:

@@ -58,8 +58,8 @@ std::optional<int64_t> step_of(std::string_view line) {
 }
 
 struct KeptLines {
-  std::string text;       ///< lines up to the step, each with its newline
-  bool all_ours = true;   ///< byte for byte what the file begins with
+  std::string text;      ///< lines up to the step, each with its newline
+  bool all_ours = true;  ///< byte for byte what the file begins with
 };
 
 KeptLines lines_until(const std::filesystem::path& path, int64_t step) {
@@ -154,15 +154,17 @@ void MetricsWriter::keep_until(int64_t step) {
   const bool something = fstat(fd_, &info) == 0 && info.st_size > 0;
   if (!something || (step > 0 && kept.all_ours)) {
     // Never empty on the way: a crash in between would lose what is kept.
-    if (::ftruncate(fd_, static_cast<off_t>(kept.text.size())) != 0) throw cannot_write(path_, errno);
+    if (::ftruncate(fd_, static_cast<off_t>(kept.text.size())) != 0)
+      throw cannot_write(path_, errno);
     return;
   }
   const std::filesystem::path previous = path_.parent_path() / "metrics.previous.jsonl";
   std::error_code error;
   std::filesystem::rename(path_, previous, error);
   if (error) throw cannot_write(previous, error.value());
-  log_warning((step == 0 ? "the metrics of an earlier run are kept as "
-                         : "the metrics hold lines that titan did not write; all of them are kept as ") +
+  log_warning((step == 0
+                   ? "the metrics of an earlier run are kept as "
+                   : "the metrics hold lines that titan did not write; all of them are kept as ") +
               previous.string());
   ::close(fd_);
   open();

@@ -37,8 +37,9 @@ class MetricsWriter : public MetricsSink {
   ~MetricsWriter() override;
   MetricsWriter(const MetricsWriter&) = delete;
   MetricsWriter& operator=(const MetricsWriter&) = delete;
-  /// Keeps the whole lines up to `step`. What else the file held is kept as metrics.previous.jsonl if
-  /// this run begins anew (0) or if there are lines that are not titan's; a cut last line is dropped.
+  /// Keeps the whole lines up to `step`. What else the file held is kept as metrics.previous.jsonl
+  /// if this run begins anew (0) or if there are lines that are not titan's; a cut last line is
+  /// dropped.
   void keep_until(int64_t step);
   void write(const StepMetrics& metrics) override { append(fd_, path_, to_json_line(metrics)); }
   void write(const ValidationMetrics& metrics) override {

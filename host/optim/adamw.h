@@ -26,8 +26,8 @@ struct AdamOptions {
   double lr = 8e-4;
   double beta1 = 0.9;
   double beta2 = 0.95;
-  double eps = 1e-8;            ///< added after the root
-  double weight_decay = 0.1;    ///< on every parameter, norms and embeddings included
+  double eps = 1e-8;          ///< added after the root
+  double weight_decay = 0.1;  ///< on every parameter, norms and embeddings included
 };
 
 /// One tensor to update. `tensor` is what is stepped: the parameter itself, or this rank's shard of

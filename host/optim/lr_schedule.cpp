@@ -32,9 +32,9 @@ DecayShape parse_decay_shape(const std::string& name) {
   if (name == "linear") return DecayShape::kLinear;
   if (name == "sqrt") return DecayShape::kSqrt;
   if (name == "cosine") return DecayShape::kCosine;
-  throw usage_error("no decay is named '" + name + "'", "lr_scheduler.decay_type",
-                    did_you_mean(name, {"linear", "sqrt", "cosine"}) +
-                        "decays: linear, sqrt, cosine");
+  throw usage_error(
+      "no decay is named '" + name + "'", "lr_scheduler.decay_type",
+      did_you_mean(name, {"linear", "sqrt", "cosine"}) + "decays: linear, sqrt, cosine");
 }
 
 LrSchedule::LrSchedule(const LrScheduleOptions& options) : options_(options) {
@@ -69,8 +69,8 @@ double LrSchedule::factor(int64_t step) const {
   // One step that is never taken ends the decay, so that the last one still learns.
   const int64_t held = options_.total_steps + 1 - warmup_ - decay_;
   if (decay_ == 0 || step < warmup_ + held) return 1.0;
-  const double progress = std::min(
-      1.0, static_cast<double>(step + 1 - warmup_ - held) / static_cast<double>(decay_));
+  const double progress =
+      std::min(1.0, static_cast<double>(step + 1 - warmup_ - held) / static_cast<double>(decay_));
   double left = 1.0 - progress;
   if (options_.decay_shape == DecayShape::kSqrt) left = 1.0 - std::sqrt(progress);
   if (options_.decay_shape == DecayShape::kCosine)

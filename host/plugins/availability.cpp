@@ -43,9 +43,10 @@ std::string not_found_text(const Catalog& catalog, const std::string& name) {
 Catalog with_called_probed(const Catalog& catalog, const std::string& name, const titan_host& host,
                            std::chrono::milliseconds limit) {
   // As training does: files without a note are tried only for what no note tells.
-  const bool by_note = std::any_of(catalog.entries().begin(), catalog.entries().end(), [&](const CatalogEntry& entry) {
-    return entry.loadable() && entry.judged.has_note() && has_name(entry, name);
-  });
+  const bool by_note = std::any_of(
+      catalog.entries().begin(), catalog.entries().end(), [&](const CatalogEntry& entry) {
+        return entry.loadable() && entry.judged.has_note() && has_name(entry, name);
+      });
   const Catalog told = by_note ? catalog : probed(catalog, ProbeWhich::kWithoutNote, host, limit);
   std::vector<CatalogEntry> entries = told.entries();
   for (CatalogEntry& entry : entries)
@@ -65,8 +66,8 @@ std::string why_unavailable(const Catalog& catalog, const std::string& name,
   for (const CatalogEntry& entry : catalog.entries()) {
     if (!has_name(entry, name)) continue;
     if (!entry.loadable()) {
-      refused += (refused.empty() ? "" : "; ") + printable_path(entry.candidate.path.native()) + " is " +
-                 outcome_name(entry.judged.verdict.outcome) + ": it " +
+      refused += (refused.empty() ? "" : "; ") + printable_path(entry.candidate.path.native()) +
+                 " is " + outcome_name(entry.judged.verdict.outcome) + ": it " +
                  entry.judged.verdict.reason_with_rule();
       continue;
     }

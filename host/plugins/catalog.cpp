@@ -15,7 +15,9 @@
 namespace titan::plugins {
 namespace {
 
-std::string entry_path(const CatalogEntry& entry) { return printable_path(entry.judged.path.native()); }
+std::string entry_path(const CatalogEntry& entry) {
+  return printable_path(entry.judged.path.native());
+}
 
 }  // namespace
 
@@ -51,7 +53,8 @@ std::vector<const CatalogEntry*> Catalog::find(std::string_view converter) const
 std::vector<const CatalogEntry*> Catalog::refused_with(std::string_view converter) const {
   std::vector<const CatalogEntry*> found;
   for (const CatalogEntry& entry : entries_)
-    if (entry.judged.verdict.outcome == Outcome::kRefused && entry.lists(converter)) found.push_back(&entry);
+    if (entry.judged.verdict.outcome == Outcome::kRefused && entry.lists(converter))
+      found.push_back(&entry);
   return found;
 }
 
@@ -65,10 +68,13 @@ std::vector<const CatalogEntry*> Catalog::without_note() const {
 namespace {
 
 /// Adds the converters of an entry whose names are not there yet.
-void add_schemas(const CatalogEntry& entry, const std::string& remark, std::vector<config::ConverterSchema>& schemas) {
+void add_schemas(const CatalogEntry& entry, const std::string& remark,
+                 std::vector<config::ConverterSchema>& schemas) {
   if (!entry.judged.description) return;
   for (config::ConverterSchema schema : entry.judged.description->converters) {
-    if (std::any_of(schemas.begin(), schemas.end(), [&](const auto& known) { return known.name == schema.name; })) continue;
+    if (std::any_of(schemas.begin(), schemas.end(),
+                    [&](const auto& known) { return known.name == schema.name; }))
+      continue;
     schema.origin += remark;
     schemas.push_back(std::move(schema));
   }
@@ -86,7 +92,8 @@ std::vector<config::ConverterSchema> Catalog::schemas() const {
 std::vector<config::ConverterSchema> Catalog::known_schemas() const {
   std::vector<config::ConverterSchema> known = schemas();
   for (const CatalogEntry& entry : entries_)
-    if (!entry.loadable()) add_schemas(entry, ", " + outcome_name(entry.judged.verdict.outcome), known);
+    if (!entry.loadable())
+      add_schemas(entry, ", " + outcome_name(entry.judged.verdict.outcome), known);
   return known;
 }
 
@@ -137,13 +144,16 @@ Error Catalog::missing(const std::string& converter,
   if (search_.searched.empty())
     hint += "name the folder of its .so file in plugins.paths or TITAN_PLUGIN_PATH";
   else
-    hint += "put its .so file into a searched folder (not below one: subfolders are not searched); titan plugins list shows what is there";
+    hint +=
+        "put its .so file into a searched folder (not below one: subfolders are not searched); "
+        "titan plugins list shows what is there";
   return usage_error(text, where, hint);
 }
 
 namespace {
 
-/// The same file under two names, on two inodes: offering everything twice, it would conflict with itself.
+/// The same file under two names, on two inodes: offering everything twice, it would conflict with
+/// itself.
 void skip_copies(std::vector<CatalogEntry>& entries) {
   struct Seen {
     const CatalogEntry* entry;
@@ -167,29 +177,35 @@ void skip_copies(std::vector<CatalogEntry>& entries) {
     }
     if (original)
       entry.judged.add({Gate::kRegister, Outcome::kSkipped, "is a copy of " + entry_path(*original),
-                        "nothing to do; remove one of the two to see only one", Rule::kTransaction});
+                        "nothing to do; remove one of the two to see only one",
+                        Rule::kTransaction});
     else
       by_size.emplace(entry.judged.identity.size, Seen{&entry, own});
   }
 }
 
-/// What is named in the config or the environment goes before what the installation brings along: a new
-/// build can be tried beside the installed one.
+/// What is named in the config or the environment goes before what the installation brings along: a
+/// new build can be tried beside the installed one.
 void set_installed_aside(std::vector<CatalogEntry>& entries) {
   const auto named = [&](const CatalogEntry& installed) -> const CatalogEntry* {
     for (const CatalogEntry& entry : entries)
-      if (entry.loadable() && entry.judged.has_note() && entry.candidate.origin != Origin::kInstallation &&
+      if (entry.loadable() && entry.judged.has_note() &&
+          entry.candidate.origin != Origin::kInstallation &&
           entry.judged.description->name == installed.judged.description->name)
         return &entry;
     return nullptr;
   };
   for (CatalogEntry& entry : entries) {
-    if (!entry.loadable() || !entry.judged.has_note() || entry.candidate.origin != Origin::kInstallation) continue;
+    if (!entry.loadable() || !entry.judged.has_note() ||
+        entry.candidate.origin != Origin::kInstallation)
+      continue;
     if (const CatalogEntry* instead = named(entry))
       entry.judged.add({Gate::kRegister, Outcome::kSkipped,
-                        "is set aside: " + entry_path(*instead) + ", found through " + origin_name(instead->candidate.origin) +
+                        "is set aside: " + entry_path(*instead) + ", found through " +
+                            origin_name(instead->candidate.origin) +
                             ", is the same plugin and goes before the installation",
-                        "take that place out of the search to use the installed one", Rule::kTransaction});
+                        "take that place out of the search to use the installed one",
+                        Rule::kTransaction});
   }
 }
 

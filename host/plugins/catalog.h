@@ -49,8 +49,9 @@ class Catalog {
   std::vector<std::string> converter_names() const;
   /// The schemas of loadable entries, the first of each name.
   std::vector<config::ConverterSchema> schemas() const;
-  /// Those, and then the ones of other entries whose note could be read, marked in their origin: a section of
-  /// a plugin that was found and refused is no mistake, and costs a run that does not apply it nothing.
+  /// Those, and then the ones of other entries whose note could be read, marked in their origin: a
+  /// section of a plugin that was found and refused is no mistake, and costs a run that does not
+  /// apply it nothing.
   std::vector<config::ConverterSchema> known_schemas() const;
 
   /// The one loadable entry that lists `converter`; null if no note does (see without_note).
@@ -68,8 +69,8 @@ class Catalog {
   std::vector<DuplicateConverter> duplicates_;
 };
 
-/// Searches and judges; loads nothing. A bad file costs its own line, never the scan. Of files with the
-/// same content the first counts, and the others are skipped as copies.
+/// Searches and judges; loads nothing. A bad file costs its own line, never the scan. Of files with
+/// the same content the first counts, and the others are skipped as copies.
 Catalog scan(const SearchOptions& search_options, const JudgeOptions& judge_options = {});
 
 }  // namespace titan::plugins

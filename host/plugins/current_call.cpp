@@ -56,7 +56,8 @@ void remember_loaded(const char* plugin, const char* path) {
   loaded_count.store(at + 1);
 }
 
-CurrentCall::CurrentCall(const char* plugin, const char* path, const char* doing, const char* module)
+CurrentCall::CurrentCall(const char* plugin, const char* path, const char* doing,
+                         const char* module)
     : plugin_(plugin), path_(path), doing_(doing), module_(module), outer_(innermost_call) {
   innermost_call = this;
 }
@@ -68,7 +69,8 @@ void write_loaded(const char* event) {
   if (count == 0) return;
   put("error: ");
   put(event);
-  put(" on a thread in which no plugin was called; a plugin's own thread may have done it. In this process:");
+  put(" on a thread in which no plugin was called; a plugin's own thread may have done it. In this "
+      "process:");
   for (size_t i = 0; i < count; ++i) {
     put(" '");
     put(loaded_plugins[i].plugin);

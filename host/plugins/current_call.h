@@ -3,7 +3,8 @@
 
 namespace titan::plugins {
 
-/// Names a call for as long as it lives; calls may nest. The texts must outlive it and are not copied.
+/// Names a call for as long as it lives; calls may nest. The texts must outlive it and are not
+/// copied.
 class CurrentCall {
  public:
   /// `doing`: "forward"; `module`: name of the module, may be empty.
@@ -21,8 +22,8 @@ class CurrentCall {
   const CurrentCall* outer_;
 };
 
-/// A plugin that stays in this process; a crash on a thread that titan calls no plugin on may be of its
-/// own thread, so all of these are named then. Copies both texts. [main-thread]
+/// A plugin that stays in this process; a crash on a thread that titan calls no plugin on may be of
+/// its own thread, so all of these are named then. Copies both texts. [main-thread]
 void remember_loaded(const char* plugin, const char* path);
 
 /// From here on a fatal signal, std::terminate and exit() inside plugin code write one line to

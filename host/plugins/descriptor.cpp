@@ -50,16 +50,16 @@ CheckedConverter check_converter(const titan_converter* given) {
                    Rule::kNames);
   // A length beyond what a name may have is not believed: its bytes are never looked at.
   if (name.size > 64)
-    return problem("titan_converter.name has " + std::to_string(name.size) +
-                       " bytes and is not a valid name",
-                   "use a lower-case letter followed by at most 63 of a-z 0-9 _ . -", Rule::kNames);
+    return problem(
+        "titan_converter.name has " + std::to_string(name.size) + " bytes and is not a valid name",
+        "use a lower-case letter followed by at most 63 of a-z 0-9 _ . -", Rule::kNames);
   const std::string_view text(name.data, name.size);
   if (!valid_name(text))
     return problem("titan_converter.name '" + printable(text, 80) + "' is not a valid name",
                    "use a lower-case letter followed by at most 63 of a-z 0-9 _ . -", Rule::kNames);
   if (const std::string reserved = config::problem_of_name(text); !reserved.empty())
-    return problem("titan_converter.name '" + printable(text, 80) + "' " + reserved, "choose a name of its own",
-                   Rule::kNames);
+    return problem("titan_converter.name '" + printable(text, 80) + "' " + reserved,
+                   "choose a name of its own", Rule::kNames);
   result.name = text;
   result.table.name = {};
   if (result.table.flags != 0)

@@ -36,7 +36,8 @@ bool known_status(titan_status status) { return status >= TITAN_OK && status <= 
 
 namespace {
 
-titan_status fill_slot(titan_status status, titan_string message, titan_string hint, bool by_host) noexcept {
+titan_status fill_slot(titan_status status, titan_string message, titan_string hint,
+                       bool by_host) noexcept {
   try {
     ErrorSlot& slot = error_slot();
     slot.by_host = by_host;

@@ -9,10 +9,10 @@
 namespace titan::plugins {
 
 enum class Gate {
-  kFile,          ///< a regular file of a sensible size
-  kTrust,         ///< nobody else may replace it
-  kElf,           ///< a whole shared object of this machine, with a stack and code that stay what they are
-  kNote,          ///< the note is valid data and fits this host; without one, the entry is there
+  kFile,   ///< a regular file of a sensible size
+  kTrust,  ///< nobody else may replace it
+  kElf,    ///< a whole shared object of this machine, with a stack and code that stay what they are
+  kNote,   ///< the note is valid data and fits this host; without one, the entry is there
   kPolicy,        ///< plugins.allow, plugins.deny, plugins.sha256
   kDependencies,  ///< libraries, symbol versions, LibTorch
   kLoad,          ///< the dynamic loader takes it, in a process of its own first

@@ -8,10 +8,10 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/sha256.h"
 #include "base/suggest.h"
 #include "plugins/elf_file.h"
-#include "base/printable.h"
 #include "plugins/note_bytes.h"
 #include "plugins/torch_symbols.h"
 
@@ -42,8 +42,12 @@ std::string trust_gate(TrustCheck& trust, const std::filesystem::path& path, con
     if (finding.refuse) refuse(finding.text, finding.hint, Rule::kTrust);
     warnings.push_back(finding.text + "; " + finding.hint);
   }
-  return "owner " + std::string(stat.owner == 0 ? "root" : stat.owner == geteuid() ? "you" : "uid " + std::to_string(stat.owner)) +
-         ", mode " + mode_text(stat.mode) + (warnings.empty() ? "" : "; " + std::to_string(warnings.size()) + " warning(s)");
+  return "owner " +
+         std::string(stat.owner == 0           ? "root"
+                     : stat.owner == geteuid() ? "you"
+                                               : "uid " + std::to_string(stat.owner)) +
+         ", mode " + mode_text(stat.mode) +
+         (warnings.empty() ? "" : "; " + std::to_string(warnings.size()) + " warning(s)");
 }
 
 void elf_gate(const ElfFile& elf) {
@@ -72,13 +76,17 @@ void elf_gate(const ElfFile& elf) {
 }
 
 std::string elf_text(const ElfFile& elf) {
-  return "64-bit " + machine_name(elf.machine) + " shared object; stack and code are not writable and executable at once";
+  return "64-bit " + machine_name(elf.machine) +
+         " shared object; stack and code are not writable and executable at once";
 }
 
 /// Short files and those that cannot be read are left to the reader.
 bool begins_like_elf(const OpenedFile& file) {
   char head[4] = {};
-  return pread(file.handle.get(), head, sizeof head, 0) != static_cast<ssize_t>(sizeof head) || std::string_view(head, 4) == "\x7f" "ELF";
+  return pread(file.handle.get(), head, sizeof head, 0) != static_cast<ssize_t>(sizeof head) ||
+         std::string_view(head, 4) ==
+             "\x7f"
+             "ELF";
 }
 
 /// A defined symbol that was probably meant to be the entry; empty if there is none.
@@ -150,21 +158,27 @@ void note_gate(const NoteBytes& note, int64_t host_level,
 }
 
 /// Tier exact: C++ symbols of LibTorch mean the same only in the very build they came from.
-void exact_gate(const PluginDescription& plugin, const std::string& symbol, const std::string& host_build) {
+void exact_gate(const PluginDescription& plugin, const std::string& symbol,
+                const std::string& host_build) {
   if (plugin.torch_build.empty())
-    refuse("needs the C++ interface of LibTorch" + (symbol.empty() ? "" : " (" + printable(symbol, 120) + ")") +
+    refuse("needs the C++ interface of LibTorch" +
+               (symbol.empty() ? "" : " (" + printable(symbol, 120) + ")") +
                " and has no note that says of which build",
-           "build it with titan_add_plugin(... TORCH_EXACT), or port it to torch/csrc/stable (tier stable)",
+           "build it with titan_add_plugin(... TORCH_EXACT), or port it to torch/csrc/stable (tier "
+           "stable)",
            Rule::kNoLibTorch);
   if (plugin.torch_build != host_build)
-    refuse("was built for LibTorch " + printable(plugin.torch_build, 128) + " exactly, this titan runs on " +
+    refuse("was built for LibTorch " + printable(plugin.torch_build, 128) +
+               " exactly, this titan runs on " +
                (host_build.empty() ? "an unknown one" : host_build),
-           "build it against the LibTorch of this titan, or port it to torch/csrc/stable (tier stable), which "
+           "build it against the LibTorch of this titan, or port it to torch/csrc/stable (tier "
+           "stable), which "
            "holds across versions",
            Rule::kNoLibTorch);
 }
 
-std::string torch_gate(const ElfFile& elf, const PluginDescription& plugin, const JudgeOptions& options) {
+std::string torch_gate(const ElfFile& elf, const PluginDescription& plugin,
+                       const JudgeOptions& options) {
   const std::string& host_torch = options.torch_version;
   for (const std::string_view library : elf.needed)
     if (is_torch_library(library))
@@ -210,16 +224,20 @@ void library_gate(const ElfFile& elf, const std::filesystem::path& path, Library
   const std::string origin = path.parent_path().native();
   for (const std::string_view library : elf.needed)
     if (!libraries.can_find(library, elf.runpath, origin))
-      refuse("needs " + printable(library, 200) + ", which was not found in " + LibraryFinder::places(elf.runpath),
-             "install the package that has it, or put it beside the plugin and link that with -Wl,-rpath,'$ORIGIN'",
+      refuse("needs " + printable(library, 200) + ", which was not found in " +
+                 LibraryFinder::places(elf.runpath),
+             "install the package that has it, or put it beside the plugin and link that with "
+             "-Wl,-rpath,'$ORIGIN'",
              Rule::kLoadable);
 }
 
 std::string note_text(const JudgedPlugin& judged) {
   const PluginDescription& plugin = *judged.description;
-  if (!judged.has_note()) return "no note, but register_converters is there; what it offers is told by loading it";
-  return plugin.name + " " + plugin.version + " offers " + converter_list(plugin) + "; needs API level " + std::to_string(plugin.api_min) +
-         ", built with " + std::to_string(plugin.api_built);
+  if (!judged.has_note())
+    return "no note, but register_converters is there; what it offers is told by loading it";
+  return plugin.name + " " + plugin.version + " offers " + converter_list(plugin) +
+         "; needs API level " + std::to_string(plugin.api_min) + ", built with " +
+         std::to_string(plugin.api_built);
 }
 
 }  // namespace
@@ -246,7 +264,9 @@ JudgedPlugin Judge::judge(const std::filesystem::path& path) {
   result.path = path;
   result.policy = policy_;
   Gate gate = Gate::kFile;
-  const auto pass = [&](std::string text) { result.add({gate, Outcome::kLoadable, std::move(text), {}, Rule::kNone}); };
+  const auto pass = [&](std::string text) {
+    result.add({gate, Outcome::kLoadable, std::move(text), {}, Rule::kNone});
+  };
   try {
     const OpenedFile file = open_regular_file(path);
     result.identity = file.stat.identity;
@@ -257,7 +277,8 @@ JudgedPlugin Judge::judge(const std::filesystem::path& path) {
 
     gate = Gate::kElf;
     // A large file that is something else is not read to its end.
-    const std::vector<std::byte> bytes = begins_like_elf(file) ? read_bytes(file, path) : std::vector<std::byte>(1);
+    const std::vector<std::byte> bytes =
+        begins_like_elf(file) ? read_bytes(file, path) : std::vector<std::byte>(1);
     if (options_.with_sha256 || options_.policy.has_pins()) result.sha256 = sha256_hex(bytes);
     const ElfFile elf = parse_elf(bytes);
     elf_gate(elf);
@@ -292,8 +313,8 @@ JudgedPlugin Judge::judge(const std::filesystem::path& path) {
     const std::string torch = torch_gate(elf, *result.description, options_);
     library_gate(elf, path, libraries_);
     version_gate(elf, machine_);
-    pass(torch + "; " + std::to_string(elf.needed.size()) + " libraries and " + std::to_string(elf.version_needs.size()) +
-         " symbol versions are here");
+    pass(torch + "; " + std::to_string(elf.needed.size()) + " libraries and " +
+         std::to_string(elf.version_needs.size()) + " symbol versions are here");
   } catch (const GateStop& stop) {
     result.add({gate, stop.outcome, stop.reason, stop.hint, stop.rule});
   } catch (const Error& error) {  // the disk, not the file

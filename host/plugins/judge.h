@@ -32,10 +32,10 @@ struct Verdict {
 struct JudgeOptions {
   int64_t host_level = 0;  ///< API level of the host; 0: the level of the SDK this was built with
   std::string torch_version;  ///< "2.11.0"; empty: torch_min of plugins is not compared
-  std::string torch_build;    ///< see TitanTorchBuild.cmake; empty: no plugin of tier exact is loaded
-  bool strict = false;        ///< plugins.policy: strict
-  bool with_sha256 = false;   ///< hash files also where no policy asks for it
-  Policy policy;              ///< plugins.allow, plugins.deny, plugins.sha256
+  std::string torch_build;  ///< see TitanTorchBuild.cmake; empty: no plugin of tier exact is loaded
+  bool strict = false;      ///< plugins.policy: strict
+  bool with_sha256 = false;  ///< hash files also where no policy asks for it
+  Policy policy;             ///< plugins.allow, plugins.deny, plugins.sha256
 };
 
 struct JudgedPlugin {
@@ -47,10 +47,11 @@ struct JudgedPlugin {
   std::optional<PluginDescription> description;
   FileIdentity identity;            ///< zero if it could not be opened
   std::vector<std::string> needed;  ///< libraries it asks for
-  std::string sha256;               ///< 64 hexadecimal digits; if the policy or with_sha256 asked for it
+  std::string sha256;  ///< 64 hexadecimal digits; if the policy or with_sha256 asked for it
 
-  std::shared_ptr<const Policy> policy;  ///< what it was judged by; asked again when a name is learnt
-  bool note_in_file = false;        ///< else what it offers is told only by loading it
+  std::shared_ptr<const Policy>
+      policy;                 ///< what it was judged by; asked again when a name is learnt
+  bool note_in_file = false;  ///< else what it offers is told only by loading it
 
   bool has_note() const { return note_in_file; }
   /// Enters a gate's result; one that is no pass becomes the verdict.

@@ -20,9 +20,14 @@ namespace {
 
 constexpr char kCachePath[] = "/etc/ld.so.cache";
 /// Folders that glibc was built to search at the end; Debian's and those of other distributions.
-constexpr std::array<const char*, 8> kStandardFolders = {
-    "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
-    "/lib64", "/usr/lib64", "/lib", "/usr/lib"};
+constexpr std::array<const char*, 8> kStandardFolders = {"/lib/x86_64-linux-gnu",
+                                                         "/usr/lib/x86_64-linux-gnu",
+                                                         "/lib/aarch64-linux-gnu",
+                                                         "/usr/lib/aarch64-linux-gnu",
+                                                         "/lib64",
+                                                         "/usr/lib64",
+                                                         "/lib",
+                                                         "/usr/lib"};
 
 /// The loader's own answer: it takes a mapped library for a needed one by file name or by soname.
 bool is_mapped(std::string_view name) {
@@ -33,10 +38,12 @@ bool is_mapped(std::string_view name) {
 
 bool exists(const std::string& path) { return access(path.c_str(), R_OK) == 0; }
 
-/// Calls `look` with each part of a list, $ORIGIN replaced; true at the first that says so. `separators`:
+/// Calls `look` with each part of a list, $ORIGIN replaced; true at the first that says so.
+/// `separators`:
 /// ":" for RUNPATH, ":;" for LD_LIBRARY_PATH. An empty part is the working directory.
 template <class Look>
-bool any_folder(std::string_view list, const char* separators, std::string_view origin, const Look& look) {
+bool any_folder(std::string_view list, const char* separators, std::string_view origin,
+                const Look& look) {
   if (list.empty()) return false;
   for (size_t begin = 0; begin <= list.size();) {
     const size_t end = std::min(list.find_first_of(separators, begin), list.size());
@@ -44,7 +51,8 @@ bool any_folder(std::string_view list, const char* separators, std::string_view 
     begin = end + 1;
     if (folder.empty()) folder = ".";
     for (const std::string_view token : {"${ORIGIN}", "$ORIGIN"})
-      for (size_t at; (at = folder.find(token)) != std::string::npos;) folder.replace(at, token.size(), origin);
+      for (size_t at; (at = folder.find(token)) != std::string::npos;)
+        folder.replace(at, token.size(), origin);
     // $LIB and $PLATFORM depend on the loader's build: what they stand for cannot be told.
     if (folder.find('$') != std::string::npos) return true;
     // Libraries for newer processors lie below; which of them the loader takes is its own affair.
@@ -53,8 +61,8 @@ bool any_folder(std::string_view list, const char* separators, std::string_view 
   return false;
 }
 
-/// The names of a cache in glibc's format 1.1 (the only one that glibc writes since 2.32). Offsets count
-/// from its beginning; every one is checked.
+/// The names of a cache in glibc's format 1.1 (the only one that glibc writes since 2.32). Offsets
+/// count from its beginning; every one is checked.
 std::optional<std::set<std::string, std::less<>>> parse_cache(const std::vector<std::byte>& bytes) {
   constexpr std::string_view kMagic = "glibc-ld.so.cache1.1";
   constexpr size_t kHeader = 48, kEntry = 24, kKeyInEntry = 4;
@@ -92,13 +100,16 @@ const std::optional<std::set<std::string, std::less<>>>& LibraryFinder::cached_n
   return cache_;
 }
 
-bool LibraryFinder::can_find(std::string_view name, std::string_view runpath, std::string_view origin) {
+bool LibraryFinder::can_find(std::string_view name, std::string_view runpath,
+                             std::string_view origin) {
   if (name.find('/') != std::string_view::npos) {
     const std::string path(name);
     return path.find('$') != std::string::npos || exists(path);
   }
   if (is_mapped(name)) return true;
-  const auto look = [&](const std::string& folder) { return exists(folder + "/" + std::string(name)); };
+  const auto look = [&](const std::string& folder) {
+    return exists(folder + "/" + std::string(name));
+  };
   if (any_folder(runpath, ":", origin, look)) return true;
   const char* variable = getauxval(AT_SECURE) ? nullptr : std::getenv("LD_LIBRARY_PATH");
   if (variable && any_folder(variable, ":;", origin, look)) return true;
@@ -108,7 +119,8 @@ bool LibraryFinder::can_find(std::string_view name, std::string_view runpath, st
 }
 
 std::string LibraryFinder::places(std::string_view runpath) {
-  return (runpath.empty() ? "RUNPATH (the file has none)" : "RUNPATH (" + printable(runpath, 200) + ")") +
+  return (runpath.empty() ? "RUNPATH (the file has none)"
+                          : "RUNPATH (" + printable(runpath, 200) + ")") +
          ", LD_LIBRARY_PATH and the loader's cache";
 }
 

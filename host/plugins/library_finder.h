@@ -10,12 +10,12 @@
 
 namespace titan::plugins {
 
-/// Looks where glibc's loader looks (ld.so(8)): what this process has mapped, RPATH or RUNPATH of the
-/// file, LD_LIBRARY_PATH, /etc/ld.so.cache, the standard folders. One object per scan.
+/// Looks where glibc's loader looks (ld.so(8)): what this process has mapped, RPATH or RUNPATH of
+/// the file, LD_LIBRARY_PATH, /etc/ld.so.cache, the standard folders. One object per scan.
 class LibraryFinder {
  public:
-  /// Whether `name` ("libfoo.so.3", or a path with '/') is somewhere. `runpath` is the file's own, with
-  /// colons; $ORIGIN stands for `origin`, the folder of the file. True when it cannot be told.
+  /// Whether `name` ("libfoo.so.3", or a path with '/') is somewhere. `runpath` is the file's own,
+  /// with colons; $ORIGIN stands for `origin`, the folder of the file. True when it cannot be told.
   bool can_find(std::string_view name, std::string_view runpath, std::string_view origin);
   /// Where it was looked for: "RUNPATH ($ORIGIN/lib), LD_LIBRARY_PATH and the loader's cache".
   static std::string places(std::string_view runpath);

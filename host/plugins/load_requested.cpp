@@ -34,11 +34,13 @@ class LoadedSet {
 };
 
 /// What plugins without a note offer, each tried in a process of its own.
-Catalog with_all_offers(const Catalog& catalog, const titan_host& host, std::chrono::milliseconds limit) {
+Catalog with_all_offers(const Catalog& catalog, const titan_host& host,
+                        std::chrono::milliseconds limit) {
   Catalog wider = probed(catalog, ProbeWhich::kWithoutNote, host, limit);
   for (size_t i = 0; i < wider.entries().size(); ++i)
     // It may not be the one that is wanted: say so and go on.
-    if (const CatalogEntry& entry = wider.entries()[i]; !entry.loadable() && catalog.entries()[i].loadable())
+    if (const CatalogEntry& entry = wider.entries()[i];
+        !entry.loadable() && catalog.entries()[i].loadable())
       log_warning(plugin_place(entry.judged) + ": " + entry.judged.verdict.reason_with_rule());
   return wider;
 }
@@ -60,8 +62,9 @@ std::vector<LoadedPlugin> load_requested(const Catalog& catalog,
     }
     if (!entry) throw wider->missing(converter, built_in);
     for (const CatalogEntry* refused : catalog.refused_with(converter))
-      log_warning(plugin_place(refused->judged) + " has the converter '" + converter + "' too, but " +
-                  refused->judged.verdict.reason_with_rule() + "; used is " + printable_path(entry->judged.path.native()));
+      log_warning(plugin_place(refused->judged) + " has the converter '" + converter +
+                  "' too, but " + refused->judged.verdict.reason_with_rule() + "; used is " +
+                  printable_path(entry->judged.path.native()));
     loaded.load(entry->judged);
   }
   return loaded.plugins();

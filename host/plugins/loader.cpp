@@ -18,12 +18,12 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/sha256.h"
 #include "plugins/current_call.h"
 #include "plugins/error_slot.h"
 #include "plugins/load_text.h"
 #include "plugins/mapping.h"
-#include "base/printable.h"
 #include "plugins/process_state.h"
 #include "plugins/registrar.h"
 
@@ -39,7 +39,7 @@ struct LibraryStore {
   std::deque<boost::dll::shared_library>
       libraries;  // a deque: never copied, which would reopen the path
   std::map<std::pair<uint64_t, uint64_t>, LoadedPlugin> loaded;  // by device and inode
-  std::map<std::pair<uint64_t, uint64_t>, LoadError> failed;         // their code has run, too
+  std::map<std::pair<uint64_t, uint64_t>, LoadError> failed;     // their code has run, too
 };
 
 LibraryStore& library_store() {
@@ -70,7 +70,8 @@ boost::dll::shared_library open_library(const JudgedPlugin& judged) {
 /// The file as it is now, if it is still the one that was judged.
 OpenedFile reopen(const JudgedPlugin& judged) {
   OpenedFile file = open_regular_file(judged.path);
-  if (!file.problem.empty()) throw load_error(judged, file.problem, file.hint, Rule::kTrust, Gate::kIdentity);
+  if (!file.problem.empty())
+    throw load_error(judged, file.problem, file.hint, Rule::kTrust, Gate::kIdentity);
   if (!(file.stat.identity == judged.identity))
     throw load_error(judged, "the file has changed since it was checked", "start titan again",
                      Rule::kTrust, Gate::kIdentity);
@@ -167,11 +168,13 @@ LoadedPlugin load_once(const JudgedPlugin& judged, const titan_host& host, Libra
   plugin.sha256 = sha256_hex(read_bytes(file, judged.path));
 
   if (!judged.sha256.empty() && judged.sha256 != plugin.sha256)
-    throw load_error(judged, "has other contents than when it was checked", "start titan again", Rule::kTrust, Gate::kIdentity);
+    throw load_error(judged, "has other contents than when it was checked", "start titan again",
+                     Rule::kTrust, Gate::kIdentity);
 
   // Constructors of the file run in dlopen: what they change is found out too.
   const ProcessState before;
-  const std::string name = judged.description ? judged.description->name : "", path = printable_path(judged.path.native());
+  const std::string name = judged.description ? judged.description->name : "",
+                    path = printable_path(judged.path.native());
   std::optional<CurrentCall> running(std::in_place, name.c_str(), path.c_str(), "loading", "");
   boost::dll::shared_library& library = store.libraries.emplace_back(open_library(judged));
   if (!library.has("register_converters"))
@@ -203,7 +206,8 @@ LoadedPlugin load_once(const JudgedPlugin& judged, const titan_host& host, Libra
   }
   if (const std::string changed = before.restore(); !changed.empty())
     throw load_error(judged, "changes " + changed + " of the process while it is loaded",
-                     "take it out of static constructors and register_converters", Rule::kNoExceptions);
+                     "take it out of static constructors and register_converters",
+                     Rule::kNoExceptions);
   compare_with_note(judged, plugin.description, registered.converters);
   plugin.converters = registered.converters;
   return plugin;
@@ -211,7 +215,8 @@ LoadedPlugin load_once(const JudgedPlugin& judged, const titan_host& host, Libra
 
 }  // namespace
 
-LoadError::LoadError(const JudgedPlugin& judged, std::string reason, std::string hint, Rule rule, Gate gate)
+LoadError::LoadError(const JudgedPlugin& judged, std::string reason, std::string hint, Rule rule,
+                     Gate gate)
     : Error(ExitStatus::kUsage, with_rule(reason, rule), plugin_place(judged), std::move(hint)),
       reason_(std::move(reason)),
       rule_(rule),
@@ -234,7 +239,8 @@ LoadedPlugin load_plugin(const JudgedPlugin& judged, const titan_host& host) {
   if (const auto known = store.failed.find(key); known != store.failed.end()) throw known->second;
   const size_t libraries_before = store.libraries.size();
   try {
-    const LoadedPlugin& plugin = store.loaded.emplace(key, load_once(judged, host, store)).first->second;
+    const LoadedPlugin& plugin =
+        store.loaded.emplace(key, load_once(judged, host, store)).first->second;
     remember_loaded(plugin.description.name.c_str(), printable_path(judged.path.native()).c_str());
     return plugin;
   } catch (const LoadError& error) {

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <set>
 
+#include "base/printable.h"
 #include "base/text_list.h"
+#include "config/converter_items.h"
 #include "plugins/note_bytes.h"
 #include "plugins/note_json.h"
-#include "base/printable.h"
-#include "config/converter_items.h"
 #include "plugins/plugin_name.h"
 
 namespace titan::plugins {
@@ -134,11 +134,13 @@ Tier parse_tier(const NoteValue& value) {
 
 config::ConverterSchema parse_converter(const NoteValue& value, bool strict) {
   value.need_object();
-  if (strict) value.only_members({"name", "summary", "matrix_type", "options", "numerics", "validate_with"});
+  if (strict)
+    value.only_members({"name", "summary", "matrix_type", "options", "numerics", "validate_with"});
   config::ConverterSchema out;
   out.name = parse_name(value.member("name"));
   if (const std::string problem = config::problem_of_name(out.name); !problem.empty())
-    value.member("name").fail("\"" + out.name + "\" " + problem, "choose a name of its own", Rule::kNames);
+    value.member("name").fail("\"" + out.name + "\" " + problem, "choose a name of its own",
+                              Rule::kNames);
   out.summary = optional_line(value, "summary", 512);
   out.matrix_type = optional_line(value, "matrix_type", 32);
   if (strict && !out.matrix_type.empty() && out.matrix_type != "float8")
@@ -229,7 +231,8 @@ NoteJson parse_note_json(std::string_view text) {
 
 std::string converter_list(const PluginDescription& plugin) {
   std::vector<std::string> names;
-  for (const config::ConverterSchema& converter : plugin.converters) names.push_back(converter.name);
+  for (const config::ConverterSchema& converter : plugin.converters)
+    names.push_back(converter.name);
   return joined(names);
 }
 

@@ -50,6 +50,7 @@ config::OptionSchema parse_option(const NoteValue& option, bool strict);
 /// A value for the option, of its type and within its range.
 config::OptionValue parse_option_value(const NoteValue& value, const config::OptionSchema& option);
 /// "numerics" and "validate_with" of one element of `converters`, whose schema was read before.
-ConverterClaims parse_claims(const NoteValue& converter, const config::ConverterSchema& schema, bool strict);
+ConverterClaims parse_claims(const NoteValue& converter, const config::ConverterSchema& schema,
+                             bool strict);
 
 }  // namespace titan::plugins

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <set>
 
+#include "base/printable.h"
 #include "base/suggest.h"
 #include "base/text_list.h"
 #include "plugins/note_json.h"
-#include "base/printable.h"
 #include "plugins/plugin_name.h"
 
 namespace titan::plugins {

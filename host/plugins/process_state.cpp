@@ -54,10 +54,12 @@ std::string FloatModes::difference(const FloatModes& now) const {
 }
 
 mode_t file_mode_mask() {
-  // umask() can only be read by setting it, which another thread would see; the kernel also writes it down.
+  // umask() can only be read by setting it, which another thread would see; the kernel also writes
+  // it down.
   if (std::ifstream status("/proc/self/status"); status) {
     for (std::string line; std::getline(status, line);)
-      if (line.starts_with("Umask:")) return static_cast<mode_t>(std::stoul(line.substr(6), nullptr, 8));
+      if (line.starts_with("Umask:"))
+        return static_cast<mode_t>(std::stoul(line.substr(6), nullptr, 8));
   }
   const mode_t mask = umask(0);
   umask(mask);
@@ -75,15 +77,19 @@ SignalsAndFiles::SignalsAndFiles() {
   for (int number = 1; number < 64; ++number) sigaction(number, nullptr, &actions_[number]);
   pthread_sigmask(SIG_SETMASK, nullptr, &blocked_);
   umask_ = file_mode_mask();
-  for (int descriptor = 0; descriptor < 3; ++descriptor) standard_[descriptor] = place_of(descriptor);
+  for (int descriptor = 0; descriptor < 3; ++descriptor)
+    standard_[descriptor] = place_of(descriptor);
 }
 
 std::string SignalsAndFiles::restore() const {
   std::string changed;
-  const auto add = [&changed](const std::string& what) { changed += (changed.empty() ? "" : " and ") + what; };
+  const auto add = [&changed](const std::string& what) {
+    changed += (changed.empty() ? "" : " and ") + what;
+  };
   for (int number = 1; number < 64; ++number) {
     struct sigaction now = {};
-    if (sigaction(number, nullptr, &now) != 0 || now.sa_sigaction == actions_[number].sa_sigaction) continue;
+    if (sigaction(number, nullptr, &now) != 0 || now.sa_sigaction == actions_[number].sa_sigaction)
+      continue;
     sigaction(number, &actions_[number], nullptr);
     add("the handling of signal " + std::to_string(number));
   }
@@ -102,7 +108,8 @@ std::string SignalsAndFiles::restore() const {
   const char* names[] = {"standard input", "standard output", "standard error"};
   for (int descriptor = 0; descriptor < 3; ++descriptor) {
     const Place before = standard_[descriptor], now = place_of(descriptor);
-    if (before.open != now.open || before.device != now.device || before.inode != now.inode) add(names[descriptor]);
+    if (before.open != now.open || before.device != now.device || before.inode != now.inode)
+      add(names[descriptor]);
   }
   return changed;
 }

@@ -19,19 +19,21 @@ class FloatModes {
   std::string difference(const FloatModes& now) const;
 
  private:
-  uint32_t sse_ = 0;   ///< control bits of MXCSR
-  uint16_t x87_ = 0;   ///< control word
-  int rounding_ = 0;   ///< of <cfenv>, for machines without the two above
+  uint32_t sse_ = 0;  ///< control bits of MXCSR
+  uint16_t x87_ = 0;  ///< control word
+  int rounding_ = 0;  ///< of <cfenv>, for machines without the two above
 };
 
 /// The process's umask, read without changing it for a moment (on Linux 4.7 or later). Any thread.
 mode_t file_mode_mask();
 
-/// What a signal does, which are held back, the mask of new files' modes, and standard input and outputs.
+/// What a signal does, which are held back, the mask of new files' modes, and standard input and
+/// outputs.
 class SignalsAndFiles {
  public:
   SignalsAndFiles();
-  /// Puts back what can be and returns what differed: "the handling of signal 15", "standard output".
+  /// Puts back what can be and returns what differed: "the handling of signal 15", "standard
+  /// output".
   std::string restore() const;
 
  private:

@@ -136,7 +136,8 @@ Registration::Registration() {
 
 void Registration::close() {
   registrar_->magic.store(kDead);
-  if (registrar_->used_elsewhere.load() && !registrar_->first_problem) registrar_->first_problem = other_thread_problem();
+  if (registrar_->used_elsewhere.load() && !registrar_->first_problem)
+    registrar_->first_problem = other_thread_problem();
 }
 
 }  // namespace titan::plugins

@@ -33,7 +33,8 @@ struct titan_registrar {
   std::optional<std::string> note;
   std::vector<titan_converter> converters;  ///< names live to process end
   std::optional<titan::plugins::RegistrationProblem> first_problem;
-  std::atomic<bool> used_elsewhere{false};  ///< another thread tried; its error slot is not this thread's
+  std::atomic<bool> used_elsewhere{
+      false};  ///< another thread tried; its error slot is not this thread's
 };
 
 namespace titan::plugins {

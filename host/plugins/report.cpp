@@ -107,7 +107,8 @@ std::string inspect_text(const JudgedPlugin& judged) {
     row("tier",
         std::string(tier_name(plugin.tier)) + (judged.has_note() ? "" : " (told by its symbols)"));
     row("LibTorch", plugin.torch_min.empty() ? "" : plugin.torch_min + " or newer");
-    row("built for", plugin.torch_build.empty() ? "" : "LibTorch " + plugin.torch_build + " exactly");
+    row("built for",
+        plugin.torch_build.empty() ? "" : "LibTorch " + plugin.torch_build + " exactly");
     if (!judged.has_note()) row("note", "none: its converters are told by loading it");
   }
   row("needs", joined(judged.needed));
@@ -120,7 +121,8 @@ std::string inspect_text(const JudgedPlugin& judged) {
         "  " + converter.name + (converter.summary.empty() ? "" : ": " + converter.summary) + "\n";
     append_options(converter, text);
     const ConverterClaims claims = claims_of(*judged.description, converter.name);
-    if (const std::string claim = claim_text(claims.numerics); !claim.empty()) text += "    numerics: " + claim + "\n";
+    if (const std::string claim = claim_text(claims.numerics); !claim.empty())
+      text += "    numerics: " + claim + "\n";
     for (const auto& [name, value] : claims.validate_with)
       text += "    validated with " + name + " = " + value_json(value).dump() + "\n";
   }
@@ -139,7 +141,8 @@ JudgedPlugin find_for_inspection(const Catalog& catalog, const std::string& what
   std::vector<std::string> names;
   // What a run would use comes first, what was refused after it.
   std::vector<CatalogEntry> entries = catalog.entries();
-  std::stable_partition(entries.begin(), entries.end(), [](const CatalogEntry& entry) { return entry.loadable(); });
+  std::stable_partition(entries.begin(), entries.end(),
+                        [](const CatalogEntry& entry) { return entry.loadable(); });
   for (const CatalogEntry& entry : entries) {
     // Once more, under the options of an inspection.
     if (entry.is_called(what)) return Judge(options).judge(entry.judged.path);

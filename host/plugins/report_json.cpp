@@ -49,7 +49,8 @@ void add_claims(const ConverterClaims& claims, ReportJson& item) {
     item["numerics"] = {{"sqnr_db", claims.numerics.sqnr_db}};
   else if (const std::string text = claim_text(claims.numerics); !text.empty())
     item["numerics"] = text;
-  for (const auto& [name, value] : claims.validate_with) item["validate_with"][name] = value_json(value);
+  for (const auto& [name, value] : claims.validate_with)
+    item["validate_with"][name] = value_json(value);
 }
 
 }  // namespace
@@ -69,9 +70,10 @@ ReportJson plugin_json(const JudgedPlugin& judged) {
   }
   out["gates"] = ReportJson::array();
   for (const GateResult& result : judged.gates) {
-    ReportJson gate{{"gate", gate_name(result.gate)},
-                    {"verdict", result.outcome == Outcome::kLoadable ? "passed" : outcome_name(result.outcome)},
-                    {"text", result.text}};
+    ReportJson gate{
+        {"gate", gate_name(result.gate)},
+        {"verdict", result.outcome == Outcome::kLoadable ? "passed" : outcome_name(result.outcome)},
+        {"text", result.text}};
     if (result.outcome != Outcome::kLoadable) {
       gate["hint"] = result.hint;
       gate["rule"] = rule_name(result.rule);

@@ -1,4 +1,5 @@
-/// JSON of a catalog, shared by the reports. Includes nlohmann's header, which the room keeps to itself.
+/// JSON of a catalog, shared by the reports. Includes nlohmann's header, which the room keeps to
+/// itself.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -43,11 +43,11 @@ void TrustCheck::check_folders(const std::filesystem::path& path, uint32_t owner
     if (found->mode & S_IWOTH) {
       const bool sticky = (found->mode & S_ISVTX) != 0;
       if (!sticky || !own(owner_of_entry)) {
-        findings.push_back(
-            {true,
-             "is in " + shown + ", which is world-writable (" + mode_text(found->mode) +
-                 "): anyone may replace it",
-             "chmod o-w " + shell_path(at.native()) + ", or move the plugin to a folder of your own"});
+        findings.push_back({true,
+                            "is in " + shown + ", which is world-writable (" +
+                                mode_text(found->mode) + "): anyone may replace it",
+                            "chmod o-w " + shell_path(at.native()) +
+                                ", or move the plugin to a folder of your own"});
         return;
       }
     } else if (nearest && (found->mode & S_IWGRP)) {
@@ -75,8 +75,8 @@ std::vector<TrustFinding> TrustCheck::check(const std::filesystem::path& path,
                         "is world-writable (" + mode_text(file.mode) + "): anyone may change it",
                         "chmod o-w " + shell_path(path.native())});
   else if (file.mode & S_IWGRP)
-    findings.push_back(
-        {strict_, "is group-writable (" + mode_text(file.mode) + ")", "chmod g-w " + shell_path(path.native())});
+    findings.push_back({strict_, "is group-writable (" + mode_text(file.mode) + ")",
+                        "chmod g-w " + shell_path(path.native())});
   if (!own(file.owner))
     findings.push_back({strict_, "belongs to another user (uid " + std::to_string(file.owner) + ")",
                         "install a copy of your own"});

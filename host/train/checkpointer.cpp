@@ -3,8 +3,8 @@
 #include <ATen/Functions.h>
 
 #include <chrono>
-#include <utility>
 #include <exception>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -60,8 +60,10 @@ void Checkpointer::begin_after(int64_t step) {
   if (!options_.enable) return;
   for (const checkpoint::StepFolder& later : checkpoint::list_steps(folder_))
     if (later.step > step) {
-      log_warning("this run goes on from step " + std::to_string(step) + ", " + later.path.string() +
-                  " is of a later one: from the first save on it and what follows it have other names (.kept-N)");
+      log_warning("this run goes on from step " + std::to_string(step) + ", " +
+                  later.path.string() +
+                  " is of a later one: from the first save on it and what follows it have other "
+                  "names (.kept-N)");
       return;
     }
 }

@@ -9,7 +9,8 @@
 
 namespace titan::train {
 
-/// model.tokenizer_path, or what the folder of model.flavor from_hf holds; without either a byte an id.
+/// model.tokenizer_path, or what the folder of model.flavor from_hf holds; without either a byte an
+/// id.
 data::TokenizerOptions tokenizer_options(const config::Config& config);
 
 /// Section training. `data_dir` holds the built-in text.

@@ -19,7 +19,8 @@ converters::DeviceFacts cpu_facts() {
       facts.name = line.substr(line.find(": ") + 2);
       break;
     }
-  facts.memory_bytes = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
+  facts.memory_bytes = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                       static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
   return facts;
 }
 
@@ -45,19 +46,21 @@ Device resolve_device(const std::string& wanted) {
   converters::DeviceFacts facts = detect_device();
   if (!facts.cuda) {
     if (wanted == "cuda")
-      throw environment_error("training.device is cuda, but no CUDA device was found", "training.device",
+      throw environment_error("training.device is cuda, but no CUDA device was found",
+                              "training.device",
                               "check that nvidia-smi lists a device, or set training.device: cpu");
     return {at::kCPU, std::move(facts)};
   }
   // Registers CUDA with LibTorch. Opened only now: a CPU run neither needs nor waits for it.
   if (const std::string reason = open_torch_cuda(); !reason.empty()) {
     if (wanted == "cuda")
-      throw environment_error("LibTorch's CUDA library could not be opened: " + reason, "libtorch_cuda.so",
-                              "install the full torch package (./dev build --cuda), or set training.device: cpu");
+      throw environment_error(
+          "LibTorch's CUDA library could not be opened: " + reason, "libtorch_cuda.so",
+          "install the full torch package (./dev build --cuda), or set training.device: cpu");
     return {at::kCPU, cpu_facts()};
   }
-  // Only now: torch's own cuBLASLt, which a wheel keeps where nothing else finds it, is mapped by then. Opened before, a
-  // copy from the search path would also take its place.
+  // Only now: torch's own cuBLASLt, which a wheel keeps where nothing else finds it, is mapped by
+  // then. Opened before, a copy from the search path would also take its place.
   facts.cublaslt_version = cublaslt_version();
   at::globalContext().lazyInitDevice(at::kCUDA);
   return {at::Device(at::kCUDA, 0), std::move(facts)};

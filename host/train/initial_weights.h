@@ -15,8 +15,9 @@ struct InitialWeights {
   std::set<std::string> missing;  ///< state of converters that the files did not hold
 };
 
-/// Fills `root` and logs what was found; if it is on the meta device, the files are checked and no more. Files of a checkpoint are checked
-/// against their checksums first. Throws a data error if anything is damaged or does not fit.
+/// Fills `root` and logs what was found; if it is on the meta device, the files are checked and no
+/// more. Files of a checkpoint are checked against their checksums first. Throws a data error if
+/// anything is damaged or does not fit.
 InitialWeights load_initial_weights(model::Module& root, const model::TrainSpec& spec,
                                     const model::ModelArgs& args, const config::Config& config);
 

@@ -35,8 +35,8 @@ void override_args(const config::ModelArgs& given, model::ModelArgs& args) {
   scaling.factor = given.rope_scaling_factor.value_or(scaling.factor);
   scaling.low_freq_factor = given.rope_low_freq_factor.value_or(scaling.low_freq_factor);
   scaling.high_freq_factor = given.rope_high_freq_factor.value_or(scaling.high_freq_factor);
-  scaling.original_max_position_embeddings =
-      given.rope_original_max_position_embeddings.value_or(scaling.original_max_position_embeddings);
+  scaling.original_max_position_embeddings = given.rope_original_max_position_embeddings.value_or(
+      scaling.original_max_position_embeddings);
   args.max_seq_len = given.max_seq_len.value_or(args.max_seq_len);
   args.qk_norm = given.qk_norm.value_or(args.qk_norm);
   args.enable_weight_tying = given.enable_weight_tying.value_or(args.enable_weight_tying);
@@ -57,7 +57,9 @@ config::ModelArgs config_args(const model::ModelArgs& args) {
   keys.hidden_dim = args.ffn_hidden_dim();
   keys.norm_eps = args.norm_eps;
   keys.rope_theta = args.rope_theta;
-  keys.rope_scaling_type = scaling.kind == Kind::kNone ? "default" : scaling.kind == Kind::kLinear ? "linear" : "llama3";
+  keys.rope_scaling_type = scaling.kind == Kind::kNone     ? "default"
+                           : scaling.kind == Kind::kLinear ? "linear"
+                                                           : "llama3";
   keys.rope_scaling_factor = scaling.factor;
   keys.rope_low_freq_factor = scaling.low_freq_factor;
   keys.rope_high_freq_factor = scaling.high_freq_factor;
@@ -84,8 +86,8 @@ model::ModelArgs resolve_model_args(const model::TrainSpec& spec, const config::
   model::ModelArgs args = whole_model_args(spec, config.model);
   const auto require_room = [&](const char* key, int64_t seq_len) {
     if (seq_len > args.max_seq_len)
-      throw usage_error(std::string(key) + " is " + std::to_string(seq_len) + ", model " + spec.name +
-                            " takes at most " + std::to_string(args.max_seq_len),
+      throw usage_error(std::string(key) + " is " + std::to_string(seq_len) + ", model " +
+                            spec.name + " takes at most " + std::to_string(args.max_seq_len),
                         key, "use shorter sequences, or raise model.args.max_seq_len");
   };
   int64_t longest = config.training.seq_len;

@@ -16,8 +16,8 @@ config::ModelArgs config_args(const model::ModelArgs& args);
 model::ModelArgs whole_model_args(const model::TrainSpec& spec, const config::Model& model);
 
 /// The same for a run: max_seq_len becomes training.seq_len, as
-/// torchtitan does (or validation.seq_len if that is longer); a longer sequence than the model's own
-/// limit is a usage error.
+/// torchtitan does (or validation.seq_len if that is longer); a longer sequence than the model's
+/// own limit is a usage error.
 model::ModelArgs resolve_model_args(const model::TrainSpec& spec, const config::Config& config);
 
 }  // namespace titan::train

@@ -39,7 +39,8 @@ void NonfiniteGuard::stop(int64_t step, const std::string& what) const {
       ExitStatus::kDiverged, what,
       "step " + std::to_string(step) + (converters_.empty() ? "" : ", converters: " + converters_),
       (converters_.empty() ? "" : "see whether a run without the converters does it too; ") +
-          std::string("lower optimizer.lr, warm up longer (lr_scheduler.warmup_steps), or look at the data of this "
+          std::string("lower optimizer.lr, warm up longer (lr_scheduler.warmup_steps), or look at "
+                      "the data of this "
                       "step; nothing of it was saved"));
 }
 

@@ -28,7 +28,8 @@ std::unique_ptr<model::MixedPrecision> make_mixed_precision(const config::Traini
 }
 
 converters::RunFacts run_facts(const config::Training& training) {
-  return {training.local_batch_size * training.seq_len, compute_type(training), parameter_type(training)};
+  return {training.local_batch_size * training.seq_len, compute_type(training),
+          parameter_type(training)};
 }
 
 std::string describe_precision(const config::Training& training) {

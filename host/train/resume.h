@@ -32,21 +32,23 @@ checkpoint::Snapshot take_snapshot(const RunParts& parts, const RunRecord& recor
 
 struct ResumeReport {
   bool model_loaded = false;
-  bool from_checkpoint = false;  ///< the model is that of a checkpoint which the run resumes
-  bool new_converter = false;    ///< and a converter is applied that the saved run did not have
+  bool from_checkpoint = false;   ///< the model is that of a checkpoint which the run resumes
+  bool new_converter = false;     ///< and a converter is applied that the saved run did not have
   std::set<std::string> missing;  ///< state of converters that the checkpoint did not hold
 };
 
 /// What resume_run() checks before it changes anything: files against their checksums, the place in
-/// the data (`loader` is moved there), and state of converters that would be dropped. Logs what makes
-/// the resume inexact; throws a data error. Returns what the checkpoint says of itself.
+/// the data (`loader` is moved there), and state of converters that would be dropped. Logs what
+/// makes the resume inexact; throws a data error. Returns what the checkpoint says of itself.
 checkpoint::Manifest check_resume(const checkpoint::StepFolder& from, const RunRecord& record,
-                  const std::vector<std::string>& exclude, model::Module& model, data::Loader& loader);
+                                  const std::vector<std::string>& exclude, model::Module& model,
+                                  data::Loader& loader);
 
-/// check_resume() for a model on the meta device, and whether the weights have its names, shapes and
-/// types: all that can be known of a resume without taking it.
+/// check_resume() for a model on the meta device, and whether the weights have its names, shapes
+/// and types: all that can be known of a resume without taking it.
 void rehearse_resume(const checkpoint::StepFolder& from, const RunRecord& record,
-                     const std::vector<std::string>& exclude, model::Module& model, data::Loader& loader);
+                     const std::vector<std::string>& exclude, model::Module& model,
+                     data::Loader& loader);
 
 /// Brings `parts` to where the checkpoint was taken, but for those named in `exclude`. Files are
 /// checked against their checksums first. Logs what makes the resume inexact. Throws a data error

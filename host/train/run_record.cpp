@@ -19,14 +19,9 @@ const std::set<std::string>& keys_without_effect() {
 }
 
 bool counts(const config::Field& field) {
-  static const std::set<std::string> left_out = {"job",
-                                                 "metrics",
-                                                 "profiling",
-                                                 "checkpoint",
-                                                 "plugins",
-                                                 "validation",
-                                                 "samples",
-                                                 "activation_checkpoint"};
+  static const std::set<std::string> left_out = {
+      "job",     "metrics",    "profiling", "checkpoint",
+      "plugins", "validation", "samples",   "activation_checkpoint"};
   return !left_out.count(field.section) && !keys_without_effect().count(field.full_name());
 }
 
@@ -38,8 +33,9 @@ std::string list_text(const std::vector<std::string>& items) {
 
 bool is_default(const std::string& key, const std::string& value) {
   const size_t dot = key.rfind('.');
-  const config::Field* field =
-      dot == std::string::npos ? nullptr : config::find_field(key.substr(0, dot), key.substr(dot + 1));
+  const config::Field* field = dot == std::string::npos
+                                   ? nullptr
+                                   : config::find_field(key.substr(0, dot), key.substr(dot + 1));
   if (!field) return false;
   const auto otherwise = field->get(config::Config{});
   return otherwise && config::to_yaml(*otherwise) == value;

@@ -1,4 +1,5 @@
-/// SIGINT, SIGTERM and SIGHUP: the step in progress is finished, a second one ends the process at once.
+/// SIGINT, SIGTERM and SIGHUP: the step in progress is finished, a second one ends the process at
+/// once.
 #pragma once
 
 #include <signal.h>

@@ -3,8 +3,8 @@
 #include <ATen/Functions.h>
 #include <ATen/record_function.h>
 
-#include <chrono>
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "base/error.h"
@@ -28,7 +28,8 @@ namespace {
 
 /// One process holds the whole global batch; the config has checked that it divides.
 int64_t accumulation_steps(const config::Training& training) {
-  return training.global_batch_size < 0 ? 1 : training.global_batch_size / training.local_batch_size;
+  return training.global_batch_size < 0 ? 1
+                                        : training.global_batch_size / training.local_batch_size;
 }
 
 optim::AdamOptions adam_options(const config::Optimizer& given) {
@@ -53,8 +54,8 @@ optim::LrScheduleOptions schedule_options(const config::Config& config) {
   return options;
 }
 
-/// Weights, gradients and Adam's moments are the least that training needs. Better to say so at once
-/// than after minutes of filling memory.
+/// Weights, gradients and Adam's moments are the least that training needs. Better to say so at
+/// once than after minutes of filling memory.
 void require_memory(model::Module& root, const converters::DeviceFacts& device) {
   uint64_t bytes = 0;
   for (const auto& named : model::named_parameters(root)) {
@@ -63,19 +64,22 @@ void require_memory(model::Module& root, const converters::DeviceFacts& device) 
     bytes += tensor.requires_grad() ? 4 * size : size;
   }
   for (const auto& named : model::named_buffers(root))
-    bytes += static_cast<uint64_t>(named.buffer->tensor.numel()) * named.buffer->tensor.element_size();
+    bytes +=
+        static_cast<uint64_t>(named.buffer->tensor.numel()) * named.buffer->tensor.element_size();
   if (device.memory_bytes == 0 || bytes <= device.memory_bytes) return;
-  throw environment_error("weights, gradients and optimizer state need " + gib(bytes) + ", the device has " +
-                              gib(device.memory_bytes),
-                          device.name,
-                          "choose a smaller model (model.flavor, model.args), training.dtype: bfloat16, or a machine "
-                          "with more memory");
+  throw environment_error(
+      "weights, gradients and optimizer state need " + gib(bytes) + ", the device has " +
+          gib(device.memory_bytes),
+      device.name,
+      "choose a smaller model (model.flavor, model.args), training.dtype: bfloat16, or a machine "
+      "with more memory");
 }
 
 void require_added(model::Module& root) {
   for (const auto& named : model::named_parameters(root))
     if (!named.parameter->stored_as.empty() && named.parameter->layout.empty()) return;
-  throw usage_error("checkpoint.adapter_only is set, but no applied converter adds a parameter", "checkpoint.adapter_only",
+  throw usage_error("checkpoint.adapter_only is set, but no applied converter adds a parameter",
+                    "checkpoint.adapter_only",
                     "apply one that does (lora, for example), or leave the key out");
 }
 
@@ -88,9 +92,8 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
   const model::TrainSpec& spec = specs.get(config.model.name);
   args_ = resolve_model_args(spec, config);
 
-  converters_ = std::make_unique<converters::ModelConvertersContainer>(registry, options_.converters,
-                                                                       options_.device.facts,
-                                                                       run_facts(config.training));
+  converters_ = std::make_unique<converters::ModelConvertersContainer>(
+      registry, options_.converters, options_.device.facts, run_facts(config.training));
   loader_ = data::make_loader(training_data(config, args_.vocab_size, options_.data_dir));
   if (config.validation.enable)
     validator_ = std::make_unique<Validator>(config, args_.vocab_size, options_.data_dir);
@@ -99,13 +102,17 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
   mixed_precision_ = make_mixed_precision(config.training);
   model_ = spec.build(args_, parameter_type(config.training));
   converters_->convert(*model_);
-  for (const auto& named : model::named_parameters(*model_)) parameter_count_ += named.parameter->tensor.numel();
-  log_info("model " + config.model.name + " " + config.model.flavor + ": " + with_commas(parameter_count_) +
-           " parameters, " + with_commas(model::flops_per_token(args_, config.training.seq_len)) + " FLOPs per token");
+  for (const auto& named : model::named_parameters(*model_))
+    parameter_count_ += named.parameter->tensor.numel();
+  log_info("model " + config.model.name + " " + config.model.flavor + ": " +
+           with_commas(parameter_count_) + " parameters, " +
+           with_commas(model::flops_per_token(args_, config.training.seq_len)) +
+           " FLOPs per token");
   require_memory(*model_, options_.device.facts);
   if (config.checkpoint.adapter_only) require_added(*model_);
   summary_ = {"precision: " + describe_precision(config.training),
-              "activation checkpointing: " + apply_activation_checkpoint(*model_, config.activation_checkpoint)};
+              "activation checkpointing: " +
+                  apply_activation_checkpoint(*model_, config.activation_checkpoint)};
   record_ = make_run_record(config, options_.converters, options_.plugins,
                             options_.device.device.is_cuda());
   if (options_.dry_run) {
@@ -114,17 +121,20 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
   }
   model::materialize(*model_, options_.device.device, static_cast<uint64_t>(config.training.seed));
   seed_generators(options_.device.device, config.training.seed);
-  optimizer_ = std::make_unique<optim::Optimizer>(optim::trainable_tensors(*model_), adam_options(config.optimizer));
+  optimizer_ = std::make_unique<optim::Optimizer>(optim::trainable_tensors(*model_),
+                                                  adam_options(config.optimizer));
   optimizer_->register_step_post_hook(
       [this](int64_t step) { converters_->post_optimizer_hook(*model_, step, &metrics_); });
   schedule_ = std::make_unique<optim::LrSchedule>(schedule_options(config));
   for (const std::string& warning : schedule_->warnings()) log_warning(warning);
   if (const auto total = config.lr_scheduler.total_steps; total && *total < config.training.steps)
-    log_warning("lr_scheduler.total_steps (" + std::to_string(*total) + ") is less than training.steps (" +
-                std::to_string(config.training.steps) + "): after it the learning rate stays at its last value");
+    log_warning("lr_scheduler.total_steps (" + std::to_string(*total) +
+                ") is less than training.steps (" + std::to_string(config.training.steps) +
+                "): after it the learning rate stays at its last value");
   nonfinite_ = std::make_unique<NonfiniteGuard>(config.training, converters_->instance_names());
   ResumeReport loaded;
-  if (options_.resume) loaded = resume_run(*options_.resume, record_, config.checkpoint.exclude_from_loading, parts());
+  if (options_.resume)
+    loaded = resume_run(*options_.resume, record_, config.checkpoint.exclude_from_loading, parts());
   // Also for a resumed run that leaves out the model: its weights begin like those of a new run.
   if (!loaded.model_loaded) {
     InitialWeights initial = load_initial_weights(*model_, spec, args_, config);
@@ -132,13 +142,16 @@ Trainer::Trainer(TrainerOptions options, const model::TrainSpecRegistry& specs,
     loaded.missing = std::move(initial.missing);
   }
   // What was computed from the initial values is of no use any more.
-  if (loaded.model_loaded) model::visit_modules(*model_, [](model::Module& module) { module.drop_caches(); });
+  if (loaded.model_loaded)
+    model::visit_modules(*model_, [](model::Module& module) { module.drop_caches(); });
   converters_->after_init(
       *model_,
       loaded.model_loaded ? converters::HookReason::kLoaded : converters::HookReason::kFresh,
       loaded.missing, nullptr, position_.step);
-  // The hooks of converters that the saved run had have done their work there; that of a new one counts.
-  if (options_.resume && loaded.from_checkpoint && converters_->has_hooks() && !loaded.new_converter)
+  // The hooks of converters that the saved run had have done their work there; that of a new one
+  // counts.
+  if (options_.resume && loaded.from_checkpoint && converters_->has_hooks() &&
+      !loaded.new_converter)
     put_back_model(*options_.resume, parts());
   accumulation_steps_ = accumulation_steps(config.training);
 }
@@ -147,7 +160,8 @@ void Trainer::rehearse_start(const model::TrainSpec& spec) {
   const std::vector<std::string>& exclude = options_.config.checkpoint.exclude_from_loading;
   if (options_.resume) rehearse_resume(*options_.resume, record_, exclude, *model_, *loader_);
   const bool without_model = std::find(exclude.begin(), exclude.end(), "model") != exclude.end();
-  if (!options_.resume || without_model) load_initial_weights(*model_, spec, args_, options_.config);
+  if (!options_.resume || without_model)
+    load_initial_weights(*model_, spec, args_, options_.config);
 }
 
 std::optional<ValidationResult> Trainer::validate_if_due(const std::function<bool()>& stopped) {
@@ -155,7 +169,8 @@ std::optional<ValidationResult> Trainer::validate_if_due(const std::function<boo
   model::CallContext context;
   context.step = position_.step;
   context.mixed_precision = mixed_precision_.get();
-  const std::optional<ValidationResult> result = validator_->run(*model_, context, options_.device.device, stopped);
+  const std::optional<ValidationResult> result =
+      validator_->run(*model_, context, options_.device.device, stopped);
   if (mixed_precision_) mixed_precision_->drop();
   return result;
 }
@@ -172,9 +187,11 @@ std::optional<WrittenSamples> Trainer::write_samples_if_due(const std::function<
 
 checkpoint::Snapshot Trainer::snapshot(bool model_only) {
   checkpoint::Snapshot snapshot =
-      take_snapshot(parts(), record_, options_.config.training.seed, model_only, options_.config.checkpoint.export_dtype);
+      take_snapshot(parts(), record_, options_.config.training.seed, model_only,
+                    options_.config.checkpoint.export_dtype);
   if (model_only && options_.config.checkpoint.adapter_only)
-    std::erase_if(snapshot.model, [](const auto& entry) { return !checkpoint::is_added_name(entry.first); });
+    std::erase_if(snapshot.model,
+                  [](const auto& entry) { return !checkpoint::is_added_name(entry.first); });
   return snapshot;
 }
 
@@ -188,7 +205,8 @@ model::CallContext Trainer::context_of(int64_t micro_batch) {
   return context;
 }
 
-at::Tensor Trainer::loss_of(const model::CallContext& context, const data::Batch& batch, int64_t valid_labels) {
+at::Tensor Trainer::loss_of(const model::CallContext& context, const data::Batch& batch,
+                            int64_t valid_labels) {
   RECORD_USER_SCOPE("forward");
   const at::Device device = options_.device.device;
   const at::Tensor logits = (*model_)(context, {tokens_of(batch, device)});
@@ -200,8 +218,9 @@ void Trainer::find_culprit(const std::vector<data::Batch>& batches, int64_t vali
   for (const auto& named : model::named_parameters(*model_)) {
     const at::Tensor& tensor = named.parameter->tensor;
     if (at::isfinite(tensor.detach()).all().item<bool>()) continue;
-    log_warning("parameter '" + named.fqn + "' is not finite" +
-                (converters_->has_hooks() ? ": the optimizer or a converter's hook made it so" : ""));
+    log_warning(
+        "parameter '" + named.fqn + "' is not finite" +
+        (converters_->has_hooks() ? ": the optimizer or a converter's hook made it so" : ""));
     return;
   }
   for (size_t i = 0; i < batches.size(); ++i) {
@@ -224,12 +243,14 @@ void Trainer::check_gradients(int64_t step) {
     (of_model ? stock : added).push_back(named.fqn);
   }
   if (!stock.empty())
-    throw plugin_error("parameter '" + stock.front() + "'" +
-                           (stock.size() > 1 ? " and " + std::to_string(stock.size() - 1) + " others" : "") +
-                           " got no gradient in step " + std::to_string(step) + ": they would never be trained",
-                       "converters: " + joined(converters_->instance_names()),
-                       "a converter replaced code that used them by code that does not, or that hides it from autograd "
-                       "(data pointers); leave it out or report it to its author");
+    throw plugin_error(
+        "parameter '" + stock.front() + "'" +
+            (stock.size() > 1 ? " and " + std::to_string(stock.size() - 1) + " others" : "") +
+            " got no gradient in step " + std::to_string(step) + ": they would never be trained",
+        "converters: " + joined(converters_->instance_names()),
+        "a converter replaced code that used them by code that does not, or that hides it from "
+        "autograd "
+        "(data pointers); leave it out or report it to its author");
   if (!added.empty())
     log_warning("the added parameter '" + added.front() + "'" +
                 (added.size() > 1 ? " and " + std::to_string(added.size() - 1) + " others" : "") +
@@ -270,14 +291,16 @@ StepResult Trainer::step() {
   // All micro-batches have used the same copies; the optimizer needs the memory, not the copies.
   if (mixed_precision_) mixed_precision_->drop();
   result.loss = loss_sum.item<double>();
-  // The norm is judged before anything is scaled, and the step taken only if both numbers are sound.
+  // The norm is judged before anything is scaled, and the step taken only if both numbers are
+  // sound.
   const std::vector<at::Tensor> gradients = optimizer_->gradients();
   {
     RECORD_USER_SCOPE("clip gradients");
     result.grad_norm = optim::clip_grad_norm(gradients, options_.config.training.max_norm);
   }
   check_gradients(result.step);
-  if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm)) find_culprit(batches, valid_labels);
+  if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm))
+    find_culprit(batches, valid_labels);
   result.skipped = nonfinite_->must_skip(result.step, result.loss, result.grad_norm, position_);
   if (result.skipped) buffers.restore();
 

@@ -41,20 +41,20 @@ struct TrainerOptions {
   /// The plugin that each converter comes from, by the converter's name; for checkpoints.
   std::map<std::string, checkpoint::ConverterRecord> plugins = {};
   std::optional<checkpoint::StepFolder> resume = {};  ///< goes before checkpoint.initial_load_path
-  /// Stops before weights get memory, but for that the checkpoint or the initial weights are checked:
-  /// look at the model, do not step.
+  /// Stops before weights get memory, but for that the checkpoint or the initial weights are
+  /// checked: look at the model, do not step.
   bool dry_run = false;
 };
 
 /// Numbers of one optimizer step, as torchtitan defines them.
 struct StepResult {
-  int64_t step = 0;      ///< 1-based
-  double loss = 0;       ///< mean over the valid labels of the global batch
-  double grad_norm = 0;  ///< before clipping
-  double lr = 0;         ///< used in this step
-  int64_t tokens = 0;    ///< input tokens of this step
+  int64_t step = 0;         ///< 1-based
+  double loss = 0;          ///< mean over the valid labels of the global batch
+  double grad_norm = 0;     ///< before clipping
+  double lr = 0;            ///< used in this step
+  int64_t tokens = 0;       ///< input tokens of this step
   double data_seconds = 0;  ///< waited for batches
-  bool skipped = false;  ///< not finite: the optimizer took no step
+  bool skipped = false;     ///< not finite: the optimizer took no step
   std::map<std::string, double> converter_metrics;
 };
 
@@ -93,7 +93,8 @@ class Trainer {
  private:
   void rehearse_start(const model::TrainSpec& spec);
   model::CallContext context_of(int64_t micro_batch);
-  at::Tensor loss_of(const model::CallContext& context, const data::Batch& batch, int64_t valid_labels);
+  at::Tensor loss_of(const model::CallContext& context, const data::Batch& batch,
+                     int64_t valid_labels);
   /// After a step that is not finite: throws a plugin error if a plugin made it so.
   void find_culprit(const std::vector<data::Batch>& batches, int64_t valid_labels);
   /// Once: every trainable parameter must have got a gradient. One of the model's without is an

@@ -62,7 +62,8 @@ data::Batch Validator::next_batch(int64_t index) {
 }
 
 std::optional<ValidationResult> Validator::run(model::Module& root, model::CallContext context,
-                                               at::Device device, const std::function<bool()>& stopped) {
+                                               at::Device device,
+                                               const std::function<bool()>& stopped) {
   const auto begin = std::chrono::steady_clock::now();
   const at::NoGradGuard no_grad;
   const model::RandomScope undisturbed(device);

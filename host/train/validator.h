@@ -34,8 +34,8 @@ class Validator {
   /// Changes nothing that training sees: no gradients, random generators put back, and converters
   /// are told that this is neither training nor a repetition. `context` says how to compute.
   /// `stopped` is asked before every batch; if it says yes there is no result.
-  std::optional<ValidationResult> run(model::Module& root, model::CallContext context, at::Device device,
-                                      const std::function<bool()>& stopped = {});
+  std::optional<ValidationResult> run(model::Module& root, model::CallContext context,
+                                      at::Device device, const std::function<bool()>& stopped = {});
 
  private:
   /// The next batch of this validation; without samples when all were read.

@@ -19,12 +19,14 @@ struct Refusal {
 /// What is asked of a device.
 struct Demand {
   Recipe recipe = Recipe::kTensorwise;
-  bool power_of_two = false;      ///< all scales are powers of two
+  bool power_of_two = false;  ///< all scales are powers of two
   bool emulate = false;
-  int64_t built_for_cublaslt = 0;  ///< cublasLtGetVersion() of the headers this was built with; 0: without CUDA
+  int64_t built_for_cublaslt =
+      0;  ///< cublasLtGetVersion() of the headers this was built with; 0: without CUDA
 };
 
-/// Decides from facts alone, so that a device can be planned for that is not at hand; nullopt: it can run.
+/// Decides from facts alone, so that a device can be planned for that is not at hand; nullopt: it
+/// can run.
 std::optional<Refusal> check_device(const titan_device_info& device, const Demand& demand);
 
 /// Whether cuBLASLt multiplies with a scale for each row there (OUTER_VEC_32F).

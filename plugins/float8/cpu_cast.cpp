@@ -32,49 +32,63 @@ struct Elements {
         size(type == InputType::kFloat32 ? 4 : 2),
         rows(rows_of(x)),
         columns(columns_of(x)) {}
-  const void* at(int64_t row, int64_t column) const { return data + (row * columns + column) * size; }
+  const void* at(int64_t row, int64_t column) const {
+    return data + (row * columns + column) * size;
+  }
 };
 
-int64_t groups(int64_t length, int64_t block) { return block == 0 ? 1 : (length + block - 1) / block; }
-int64_t grain(int64_t elements_of_one) { return std::max<int64_t>(1, kGrain / std::max<int64_t>(1, elements_of_one)); }
+int64_t groups(int64_t length, int64_t block) {
+  return block == 0 ? 1 : (length + block - 1) / block;
+}
+int64_t grain(int64_t elements_of_one) {
+  return std::max<int64_t>(1, kGrain / std::max<int64_t>(1, elements_of_one));
+}
 
-/// The groups that lie within rows, or in squares: `height` rows share the scales of their segments.
-void scales_of_segments(const Elements& x, const Cast& cast, int64_t length, int64_t height, float* scales) {
+/// The groups that lie within rows, or in squares: `height` rows share the scales of their
+/// segments.
+void scales_of_segments(const Elements& x, const Cast& cast, int64_t length, int64_t height,
+                        float* scales) {
   const int64_t block = length == 0 ? x.columns : length;
   const int64_t across = groups(x.columns, length);
-  torch::stable::parallel_for(0, groups(x.rows, height), grain(height * x.columns), [&](int64_t begin, int64_t end) {
-    for (int64_t band = begin; band < end; ++band)
-      for (int64_t segment = 0; segment < across; ++segment) {
-        const int64_t first = segment * block, count = std::min(block, x.columns - first);
-        uint32_t largest = 0;
-        for (int64_t row = band * height; row < std::min((band + 1) * height, x.rows); ++row)
-          largest = std::max(largest, cpu_quantizer().amax_bits(x.at(row, first), x.type, count));
-        scales[band * across + segment] = scale_of(float_of(largest), cast.format, cast.rule);
-      }
-  });
+  torch::stable::parallel_for(
+      0, groups(x.rows, height), grain(height * x.columns), [&](int64_t begin, int64_t end) {
+        for (int64_t band = begin; band < end; ++band)
+          for (int64_t segment = 0; segment < across; ++segment) {
+            const int64_t first = segment * block, count = std::min(block, x.columns - first);
+            uint32_t largest = 0;
+            for (int64_t row = band * height; row < std::min((band + 1) * height, x.rows); ++row)
+              largest =
+                  std::max(largest, cpu_quantizer().amax_bits(x.at(row, first), x.type, count));
+            scales[band * across + segment] = scale_of(float_of(largest), cast.format, cast.rule);
+          }
+      });
 }
 
 /// The groups that lie within columns: bands of `length` rows, each with a scale a column.
 void scales_of_columns(const Elements& x, const Cast& cast, int64_t length, float* scales) {
   const int64_t block = length == 0 ? x.rows : length;
   const int64_t chunks = (x.columns + kCacheLine - 1) / kCacheLine;
-  torch::stable::parallel_for(0, chunks, grain(x.rows * kCacheLine), [&](int64_t begin, int64_t end) {
-    const int64_t first = begin * kCacheLine, count = std::min(end * kCacheLine, x.columns) - first;
-    std::vector<uint32_t> largest(static_cast<size_t>(count));
-    for (int64_t band = 0; band < groups(x.rows, length); ++band) {
-      std::fill(largest.begin(), largest.end(), 0U);
-      for (int64_t row = band * block; row < std::min((band + 1) * block, x.rows); ++row)
-        cpu_quantizer().amax_columns(x.at(row, first), x.type, count, largest.data());
-      for (int64_t i = 0; i < count; ++i)
-        scales[band * x.columns + first + i] = scale_of(float_of(largest[static_cast<size_t>(i)]), cast.format, cast.rule);
-    }
-  });
+  torch::stable::parallel_for(
+      0, chunks, grain(x.rows * kCacheLine), [&](int64_t begin, int64_t end) {
+        const int64_t first = begin * kCacheLine,
+                      count = std::min(end * kCacheLine, x.columns) - first;
+        std::vector<uint32_t> largest(static_cast<size_t>(count));
+        for (int64_t band = 0; band < groups(x.rows, length); ++band) {
+          std::fill(largest.begin(), largest.end(), 0U);
+          for (int64_t row = band * block; row < std::min((band + 1) * block, x.rows); ++row)
+            cpu_quantizer().amax_columns(x.at(row, first), x.type, count, largest.data());
+          for (int64_t i = 0; i < count; ++i)
+            scales[band * x.columns + first + i] =
+                scale_of(float_of(largest[static_cast<size_t>(i)]), cast.format, cast.rule);
+        }
+      });
 }
 
-/// Calls one(row, column, count, scale) for each stretch with one scale, or many(row, count, scales) for
-/// each row whose elements have scales of their own.
+/// Calls one(row, column, count, scale) for each stretch with one scale, or many(row, count,
+/// scales) for each row whose elements have scales of their own.
 template <class One, class Many>
-void for_groups(const Elements& x, const Cast& cast, Along along, const float* scales, const One& one, const Many& many) {
+void for_groups(const Elements& x, const Cast& cast, Along along, const float* scales,
+                const One& one, const Many& many) {
   const int64_t length = block_length(cast.granularity);
   const bool square = cast.granularity == Granularity::k128x128;
   const bool whole = cast.granularity == Granularity::kTensor;
@@ -97,11 +111,11 @@ void for_groups(const Elements& x, const Cast& cast, Along along, const float* s
 
 const float* floats(const Matrix& a) { return static_cast<const float*>(a.const_data_ptr()); }
 
-/// x through the format into a matrix of `Element`: `one` casts a stretch with one scale, `many` a row
-/// whose elements have scales of their own.
+/// x through the format into a matrix of `Element`: `one` casts a stretch with one scale, `many` a
+/// row whose elements have scales of their own.
 template <class Element, class One, class Many>
-Matrix cast_groups(const Matrix& matrix, const Cast& cast, Along along, const Matrix& scales, ScalarType type, One one,
-                   Many many) {
+Matrix cast_groups(const Matrix& matrix, const Cast& cast, Along along, const Matrix& scales,
+                   ScalarType type, One one, Many many) {
   const CpuQuantizer& quantizer = cpu_quantizer();
   const Elements x(matrix);
   Matrix result = new_matrix(matrix, x.rows, x.columns, type);
@@ -109,7 +123,8 @@ Matrix cast_groups(const Matrix& matrix, const Cast& cast, Along along, const Ma
   for_groups(
       x, cast, along, floats(scales),
       [&](int64_t row, int64_t column, int64_t count, float scale) {
-        (quantizer.*one)(x.at(row, column), x.type, count, scale, cast.format, out + row * x.columns + column);
+        (quantizer.*one)(x.at(row, column), x.type, count, scale, cast.format,
+                         out + row * x.columns + column);
       },
       [&](int64_t row, int64_t count, const float* each) {
         (quantizer.*many)(x.at(row, 0), x.type, count, each, cast.format, out + row * x.columns);
@@ -132,8 +147,9 @@ float find_amax(const Matrix& matrix, bool finite_only) {
     if (!finite_only) return offer(cpu_quantizer().amax_bits(data, x.type, end - begin));
     uint32_t found = 0;
     for (int64_t i = 0; i < end - begin; ++i) {
-      const float value = x.type == InputType::kFloat32 ? reinterpret_cast<const float*>(data)[i]
-                                                        : load_float(reinterpret_cast<const uint16_t*>(data)[i]);
+      const float value = x.type == InputType::kFloat32
+                              ? reinterpret_cast<const float*>(data)[i]
+                              : load_float(reinterpret_cast<const uint16_t*>(data)[i]);
       if (std::isfinite(value)) found = std::max(found, bits_of(value) & 0x7fffffffU);
     }
     offer(found);
@@ -147,7 +163,8 @@ Matrix scales_of(const Matrix& matrix, const Cast& cast, Along along) {
   const auto make = [&](int64_t count) { return new_vector(matrix, count, ScalarType::Float); };
   if (cast.granularity == Granularity::kTensor) {
     Matrix scale = make(1);
-    *static_cast<float*>(scale.mutable_data_ptr()) = scale_of(find_amax(matrix), cast.format, cast.rule);
+    *static_cast<float*>(scale.mutable_data_ptr()) =
+        scale_of(find_amax(matrix), cast.format, cast.rule);
     return scale;
   }
   const bool square = cast.granularity == Granularity::k128x128;
@@ -174,29 +191,35 @@ Matrix cast_to_bytes(const Matrix& matrix, const Cast& cast, Along along, const 
 
 CastLoss loss_of_cast(const Matrix& matrix, const Cast& cast, Along along, const Matrix& scales) {
   const Elements x(matrix);
-  const float largest = cast.format == Format::kE4M3 ? FormatFacts<Format::kE4M3>::kMax : FormatFacts<Format::kE5M2>::kMax;
+  const float largest = cast.format == Format::kE4M3 ? FormatFacts<Format::kE4M3>::kMax
+                                                     : FormatFacts<Format::kE5M2>::kMax;
   // Half of the smallest subnormal goes to zero (a tie, to even).
-  const float smallest = 0.5F / (cast.format == Format::kE4M3 ? FormatFacts<Format::kE4M3>::kPerSubnormal
-                                                              : FormatFacts<Format::kE5M2>::kPerSubnormal);
+  const float smallest =
+      0.5F / (cast.format == Format::kE4M3 ? FormatFacts<Format::kE4M3>::kPerSubnormal
+                                           : FormatFacts<Format::kE5M2>::kPerSubnormal);
   struct Sums {
     int64_t non_zero = 0, lost = 0, saturated = 0;
     double signal = 0, noise = 0;
   };
   // One for each row: added up in their order, the result does not depend on the threads.
   std::vector<Sums> of_rows(static_cast<size_t>(x.rows));
-  const auto count_in = [&](int64_t row, int64_t column, int64_t count, const float* each, float scale) {
+  const auto count_in = [&](int64_t row, int64_t column, int64_t count, const float* each,
+                            float scale) {
     Sums& sums = of_rows[static_cast<size_t>(row)];
     std::vector<float> back(static_cast<size_t>(count));
     if (each)
-      cpu_quantizer().emulate_columns(x.at(row, column), x.type, count, each, cast.format, back.data());
+      cpu_quantizer().emulate_columns(x.at(row, column), x.type, count, each, cast.format,
+                                      back.data());
     else
       cpu_quantizer().emulate(x.at(row, column), x.type, count, scale, cast.format, back.data());
     for (int64_t i = 0; i < count; ++i) {
       const void* at = x.at(row, column + i);
-      const float value = x.type == InputType::kFloat32 ? *static_cast<const float*>(at)
-                                                        : load_float(*static_cast<const uint16_t*>(at));
+      const float value = x.type == InputType::kFloat32
+                              ? *static_cast<const float*>(at)
+                              : load_float(*static_cast<const uint16_t*>(at));
       const float scaled = std::fabs(value) * (each ? each[i] : scale);
-      const double error = static_cast<double>(value) - static_cast<double>(back[static_cast<size_t>(i)]);
+      const double error =
+          static_cast<double>(value) - static_cast<double>(back[static_cast<size_t>(i)]);
       sums.non_zero += value != 0;
       sums.lost += value != 0 && scaled <= smallest;
       sums.saturated += scaled > largest;
@@ -206,7 +229,9 @@ CastLoss loss_of_cast(const Matrix& matrix, const Cast& cast, Along along, const
   };
   for_groups(
       x, cast, along, floats(scales),
-      [&](int64_t row, int64_t column, int64_t count, float scale) { count_in(row, column, count, nullptr, scale); },
+      [&](int64_t row, int64_t column, int64_t count, float scale) {
+        count_in(row, column, count, nullptr, scale);
+      },
       [&](int64_t row, int64_t count, const float* each) { count_in(row, 0, count, each, 0); });
   Sums all;
   for (const Sums& sums : of_rows) {
@@ -217,8 +242,10 @@ CastLoss loss_of_cast(const Matrix& matrix, const Cast& cast, Along along, const
     all.noise += sums.noise;
   }
   CastLoss loss;
-  if (all.non_zero > 0) loss.underflow = static_cast<double>(all.lost) / static_cast<double>(all.non_zero);
-  if (matrix.numel() > 0) loss.saturation = static_cast<double>(all.saturated) / static_cast<double>(matrix.numel());
+  if (all.non_zero > 0)
+    loss.underflow = static_cast<double>(all.lost) / static_cast<double>(all.non_zero);
+  if (matrix.numel() > 0)
+    loss.saturation = static_cast<double>(all.saturated) / static_cast<double>(matrix.numel());
   loss.sqnr_db = 10 * std::log10(all.signal / all.noise);
   return loss;
 }

@@ -6,26 +6,29 @@
 
 namespace float8 {
 
-/// The dimension of a [rows, columns] matrix that a product sums over, along which groups share a scale.
+/// The dimension of a [rows, columns] matrix that a product sums over, along which groups share a
+/// scale.
 enum class Along {
   kColumns,  ///< groups lie within a row
   kRows,     ///< groups lie within a column
 };
 
-/// One float32 scale for each group of x [rows, columns], float32 or bfloat16, contiguous. L: the group's
-/// length along the summed dimension.
-///   kTensor [1]; kVector [rows] or, along rows, [columns]; 1xL [rows, ceil(columns / L)] or, along rows,
-///   [ceil(rows / L), columns]; k128x128 [ceil(rows / 128), ceil(columns / 128)].
+/// One float32 scale for each group of x [rows, columns], float32 or bfloat16, contiguous. L: the
+/// group's length along the summed dimension.
+///   kTensor [1]; kVector [rows] or, along rows, [columns]; 1xL [rows, ceil(columns / L)] or, along
+///   rows, [ceil(rows / L), columns]; k128x128 [ceil(rows / 128), ceil(columns / 128)].
 /// A group at the edge is as long as what is left of it: the same as one padded with zeros.
 Matrix scales_of(const Matrix& x, const Cast& cast, Along along);
 
-/// x * scale rounded to the format / scale, float32. `scales`: what scales_of gave, or for kTensor any [1].
+/// x * scale rounded to the format / scale, float32. `scales`: what scales_of gave, or for kTensor
+/// any [1].
 Matrix emulate_cast(const Matrix& x, const Cast& cast, Along along, const Matrix& scales);
 
 /// The bytes of the format, uint8 in the shape of x.
 Matrix cast_to_bytes(const Matrix& x, const Cast& cast, Along along, const Matrix& scales);
 
-/// The largest magnitude of x; infinity or NaN if it has one. With `finite_only` these are passed over.
+/// The largest magnitude of x; infinity or NaN if it has one. With `finite_only` these are passed
+/// over.
 float find_amax(const Matrix& x, bool finite_only = false);
 
 /// What the values of a cast lose.

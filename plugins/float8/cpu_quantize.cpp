@@ -52,7 +52,8 @@ TITAN_HD void cast_columns_loop(const T* x, int64_t n, const float* scales, uint
 
 template <Format F, class T>
 TITAN_HD void emulate_columns_loop(const T* x, int64_t n, const float* scales, float* out) {
-  for (int64_t i = 0; i < n; ++i) out[i] = round_to_format<F>(multiply(load_float(x[i]), scales[i])) / scales[i];
+  for (int64_t i = 0; i < n; ++i)
+    out[i] = round_to_format<F>(multiply(load_float(x[i]), scales[i])) / scales[i];
 }
 
 template <Format F>
@@ -62,50 +63,51 @@ TITAN_HD void dequantize_loop(const uint8_t* x, int64_t n, float scale, float* o
 
 // Why not target_clones: its resolvers run while the library is being loaded, before a sanitizer's
 // runtime is ready, and a test could not choose a variant.
-#define FLOAT8_VARIANT(ID, NAME, ATTRIBUTE)                                                          \
-  struct ID {                                                                                        \
-    ATTRIBUTE static uint32_t amax_f32(const float* x, int64_t n) { return amax_loop(x, n); }        \
-    ATTRIBUTE static uint32_t amax_bf16(const uint16_t* x, int64_t n) { return amax_loop(x, n); }    \
-    template <Format F, class T>                                                                     \
-    ATTRIBUTE static void cast(const T* x, int64_t n, float scale, uint8_t* out) {                   \
-      cast_loop<F>(x, n, scale, out);                                                                \
-    }                                                                                                \
-    template <Format F, class T>                                                                     \
-    ATTRIBUTE static void emulate(const T* x, int64_t n, float scale, float* out) {                  \
-      emulate_loop<F>(x, n, scale, out);                                                             \
-    }                                                                                                \
-    template <class T>                                                                               \
-    ATTRIBUTE static void amax_columns(const T* x, int64_t n, uint32_t* largest) {                   \
-      amax_columns_loop(x, n, largest);                                                              \
-    }                                                                                                \
-    template <Format F, class T>                                                                     \
-    ATTRIBUTE static void cast_columns(const T* x, int64_t n, const float* scales, uint8_t* out) {   \
-      cast_columns_loop<F>(x, n, scales, out);                                                       \
-    }                                                                                                \
-    template <Format F, class T>                                                                     \
-    ATTRIBUTE static void emulate_columns(const T* x, int64_t n, const float* scales, float* out) {  \
-      emulate_columns_loop<F>(x, n, scales, out);                                                    \
-    }                                                                                                \
-    template <Format F>                                                                              \
-    ATTRIBUTE static void dequantize(const uint8_t* x, int64_t n, float scale, float* out) {         \
-      dequantize_loop<F>(x, n, scale, out);                                                          \
-    }                                                                                                \
-    static constexpr CpuQuantizer kTable{                                                            \
-        NAME,                                                                                        \
-        amax_f32,                                                                                    \
-        amax_bf16,                                                                                   \
-        {cast<Format::kE4M3, float>, cast<Format::kE5M2, float>},                                    \
-        {cast<Format::kE4M3, uint16_t>, cast<Format::kE5M2, uint16_t>},                              \
-        {emulate<Format::kE4M3, float>, emulate<Format::kE5M2, float>},                              \
-        {emulate<Format::kE4M3, uint16_t>, emulate<Format::kE5M2, uint16_t>},                        \
-        amax_columns<float>,                                                                         \
-        amax_columns<uint16_t>,                                                                      \
-        {cast_columns<Format::kE4M3, float>, cast_columns<Format::kE5M2, float>},                    \
-        {cast_columns<Format::kE4M3, uint16_t>, cast_columns<Format::kE5M2, uint16_t>},              \
-        {emulate_columns<Format::kE4M3, float>, emulate_columns<Format::kE5M2, float>},              \
-        {emulate_columns<Format::kE4M3, uint16_t>, emulate_columns<Format::kE5M2, uint16_t>},        \
-        {dequantize<Format::kE4M3>, dequantize<Format::kE5M2>},                                      \
-    };                                                                                               \
+#define FLOAT8_VARIANT(ID, NAME, ATTRIBUTE)                                                        \
+  struct ID {                                                                                      \
+    ATTRIBUTE static uint32_t amax_f32(const float* x, int64_t n) { return amax_loop(x, n); }      \
+    ATTRIBUTE static uint32_t amax_bf16(const uint16_t* x, int64_t n) { return amax_loop(x, n); }  \
+    template <Format F, class T>                                                                   \
+    ATTRIBUTE static void cast(const T* x, int64_t n, float scale, uint8_t* out) {                 \
+      cast_loop<F>(x, n, scale, out);                                                              \
+    }                                                                                              \
+    template <Format F, class T>                                                                   \
+    ATTRIBUTE static void emulate(const T* x, int64_t n, float scale, float* out) {                \
+      emulate_loop<F>(x, n, scale, out);                                                           \
+    }                                                                                              \
+    template <class T>                                                                             \
+    ATTRIBUTE static void amax_columns(const T* x, int64_t n, uint32_t* largest) {                 \
+      amax_columns_loop(x, n, largest);                                                            \
+    }                                                                                              \
+    template <Format F, class T>                                                                   \
+    ATTRIBUTE static void cast_columns(const T* x, int64_t n, const float* scales, uint8_t* out) { \
+      cast_columns_loop<F>(x, n, scales, out);                                                     \
+    }                                                                                              \
+    template <Format F, class T>                                                                   \
+    ATTRIBUTE static void emulate_columns(const T* x, int64_t n, const float* scales,              \
+                                          float* out) {                                            \
+      emulate_columns_loop<F>(x, n, scales, out);                                                  \
+    }                                                                                              \
+    template <Format F>                                                                            \
+    ATTRIBUTE static void dequantize(const uint8_t* x, int64_t n, float scale, float* out) {       \
+      dequantize_loop<F>(x, n, scale, out);                                                        \
+    }                                                                                              \
+    static constexpr CpuQuantizer kTable{                                                          \
+        NAME,                                                                                      \
+        amax_f32,                                                                                  \
+        amax_bf16,                                                                                 \
+        {cast<Format::kE4M3, float>, cast<Format::kE5M2, float>},                                  \
+        {cast<Format::kE4M3, uint16_t>, cast<Format::kE5M2, uint16_t>},                            \
+        {emulate<Format::kE4M3, float>, emulate<Format::kE5M2, float>},                            \
+        {emulate<Format::kE4M3, uint16_t>, emulate<Format::kE5M2, uint16_t>},                      \
+        amax_columns<float>,                                                                       \
+        amax_columns<uint16_t>,                                                                    \
+        {cast_columns<Format::kE4M3, float>, cast_columns<Format::kE5M2, float>},                  \
+        {cast_columns<Format::kE4M3, uint16_t>, cast_columns<Format::kE5M2, uint16_t>},            \
+        {emulate_columns<Format::kE4M3, float>, emulate_columns<Format::kE5M2, float>},            \
+        {emulate_columns<Format::kE4M3, uint16_t>, emulate_columns<Format::kE5M2, uint16_t>},      \
+        {dequantize<Format::kE4M3>, dequantize<Format::kE5M2>},                                    \
+    };                                                                                             \
   };
 
 FLOAT8_VARIANT(Generic, "generic", )
@@ -164,8 +166,8 @@ void CpuQuantizer::amax_columns(const void* x, InputType type, int64_t n, uint32
     amax_columns_bf16(static_cast<const uint16_t*>(x), n, largest);
 }
 
-void CpuQuantizer::cast_columns(const void* x, InputType type, int64_t n, const float* scales, Format format,
-                                uint8_t* out) const {
+void CpuQuantizer::cast_columns(const void* x, InputType type, int64_t n, const float* scales,
+                                Format format, uint8_t* out) const {
   const auto index = static_cast<size_t>(format);
   if (type == InputType::kFloat32)
     cast_columns_f32[index](static_cast<const float*>(x), n, scales, out);
@@ -173,8 +175,8 @@ void CpuQuantizer::cast_columns(const void* x, InputType type, int64_t n, const 
     cast_columns_bf16[index](static_cast<const uint16_t*>(x), n, scales, out);
 }
 
-void CpuQuantizer::emulate_columns(const void* x, InputType type, int64_t n, const float* scales, Format format,
-                                   float* out) const {
+void CpuQuantizer::emulate_columns(const void* x, InputType type, int64_t n, const float* scales,
+                                   Format format, float* out) const {
   const auto index = static_cast<size_t>(format);
   if (type == InputType::kFloat32)
     emulate_columns_f32[index](static_cast<const float*>(x), n, scales, out);

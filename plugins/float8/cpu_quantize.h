@@ -35,11 +35,15 @@ struct CpuQuantizer {
   void (*dequantize[2])(const uint8_t* x, int64_t n, float scale, float* out);
 
   uint32_t amax_bits(const void* x, InputType type, int64_t n) const;
-  void cast(const void* x, InputType type, int64_t n, float scale, Format format, uint8_t* out) const;
-  void emulate(const void* x, InputType type, int64_t n, float scale, Format format, float* out) const;
+  void cast(const void* x, InputType type, int64_t n, float scale, Format format,
+            uint8_t* out) const;
+  void emulate(const void* x, InputType type, int64_t n, float scale, Format format,
+               float* out) const;
   void amax_columns(const void* x, InputType type, int64_t n, uint32_t* largest) const;
-  void cast_columns(const void* x, InputType type, int64_t n, const float* scales, Format format, uint8_t* out) const;
-  void emulate_columns(const void* x, InputType type, int64_t n, const float* scales, Format format, float* out) const;
+  void cast_columns(const void* x, InputType type, int64_t n, const float* scales, Format format,
+                    uint8_t* out) const;
+  void emulate_columns(const void* x, InputType type, int64_t n, const float* scales, Format format,
+                       float* out) const;
 };
 
 /// All variants that this processor can run, the fastest first. They give the same bits.

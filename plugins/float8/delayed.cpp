@@ -7,7 +7,8 @@
 namespace float8 {
 
 float largest_scaled(Format format, const DelayedOptions& options) {
-  const float largest = format == Format::kE4M3 ? FormatFacts<Format::kE4M3>::kMax : FormatFacts<Format::kE5M2>::kMax;
+  const float largest =
+      format == Format::kE4M3 ? FormatFacts<Format::kE4M3>::kMax : FormatFacts<Format::kE5M2>::kMax;
   return std::ldexp(largest, -static_cast<int>(options.margin));
 }
 

@@ -55,8 +55,8 @@ Staged staged(const Call& call, const char* operand, const Matrix& amax) {
   return {to_torch(call.get(history_name(operand))), amax};
 }
 
-void report(const Call& call, Backend& backend, const char* operand, const Matrix& a, const Cast& cast,
-            const std::optional<Matrix>& stored, void* stream) {
+void report(const Call& call, Backend& backend, const char* operand, const Matrix& a,
+            const Cast& cast, const std::optional<Matrix>& stored, void* stream) {
   if (cast.granularity == Granularity::kNone || a.numel() == 0) return;
   const CastReport measured = backend.measure(a, cast, stored, stream);
   const std::string name = operand;
@@ -69,15 +69,13 @@ void report(const Call& call, Backend& backend, const char* operand, const Matri
 }
 
 bool metrics_are_due(const titan_call_info& info, int64_t frequency) {
-  return frequency > 0 && info.step % frequency == 0 && info.micro_batch == 0 && (info.flags & TITAN_CALL_TRAINING) &&
-         !(info.flags & TITAN_CALL_RECOMPUTE);
+  return frequency > 0 && info.step % frequency == 0 && info.micro_batch == 0 &&
+         (info.flags & TITAN_CALL_TRAINING) && !(info.flags & TITAN_CALL_RECOMPUTE);
 }
 
 }  // namespace
 
-void Float8Linear::drop() noexcept {
-  memory_ = options_->backend->make_memory();
-}
+void Float8Linear::drop() noexcept { memory_ = options_->backend->make_memory(); }
 
 void Float8Linear::forward(const Call& call) {
   const titan::sdk::TensorRef w_ref = call.get("weight");
@@ -94,12 +92,16 @@ void Float8Linear::forward(const Call& call) {
   forward.weight_version = w_ref.info().version;
   forward.stream = info.stream;
   if (metrics_are_due(info, options_->metrics_freq)) {
-    report(call, *options_->backend, kOperands[0], forward.x, options_->plan.y.left, forward.stored.x, info.stream);
-    report(call, *options_->backend, kOperands[1], forward.w, options_->plan.y.right, forward.stored.w, info.stream);
+    report(call, *options_->backend, kOperands[0], forward.x, options_->plan.y.left,
+           forward.stored.x, info.stream);
+    report(call, *options_->backend, kOperands[1], forward.w, options_->plan.y.right,
+           forward.stored.w, info.stream);
   }
   const Forward result = options_->backend->forward(forward);
   if (result.amax_x && result.amax_w && call.updates_state())
-    options_->backend->stage({staged(call, kOperands[0], *result.amax_x), staged(call, kOperands[1], *result.amax_w)}, info.stream);
+    options_->backend->stage(
+        {staged(call, kOperands[0], *result.amax_x), staged(call, kOperands[1], *result.amax_w)},
+        info.stream);
   if (with_gradients)
     for (const Matrix& kept : result.kept) call.save(from_torch(kept).ref());
   call.set("y", from_torch(in_shape_of(result.y, x, w.size(0))));
@@ -113,20 +115,25 @@ void Float8Linear::backward(const Call& call) {
   if (!backward.needs_x && !backward.needs_w && !backward.needs_bias) return;
   const titan_call_info info = call.info();
   if (backward.needs_x || backward.needs_w)
-    for (uint64_t i = 0; i < options_->backend->kept_count(); ++i) backward.kept.push_back(to_torch(call.saved(i)));
+    for (uint64_t i = 0; i < options_->backend->kept_count(); ++i)
+      backward.kept.push_back(to_torch(call.saved(i)));
   if (options_->delayed) backward.stored = stored_scales(call);
   backward.in_features = in_features_;
   if (backward.needs_w && options_->float32_grad_weight) {
     backward.float32_w = true;
-    if (const titan::sdk::TensorRef sum = call.grad_accumulator("weight")) backward.accumulate_w = to_torch(sum);
+    if (const titan::sdk::TensorRef sum = call.grad_accumulator("weight"))
+      backward.accumulate_w = to_torch(sum);
   }
   backward.stream = info.stream;
   if (metrics_are_due(info, options_->metrics_freq))
-    report(call, *options_->backend, kOperands[2], backward.grad_y, options_->plan.dx.left, backward.stored.grad_y, info.stream);
+    report(call, *options_->backend, kOperands[2], backward.grad_y, options_->plan.dx.left,
+           backward.stored.grad_y, info.stream);
   const Backward grads = options_->backend->backward(backward);
   if (grads.amax && (info.flags & TITAN_CALL_TRAINING))
     options_->backend->stage({staged(call, kOperands[2], *grads.amax)}, info.stream);
-  if (backward.needs_x) call.set_grad("x", from_torch(in_shape_of(*grads.x, to_torch(call.grad_output()), in_features_)));
+  if (backward.needs_x)
+    call.set_grad("x",
+                  from_torch(in_shape_of(*grads.x, to_torch(call.grad_output()), in_features_)));
   if (backward.needs_w && grads.w) call.set_grad("weight", from_torch(*grads.w));
   if (backward.needs_w && !grads.w) call.grad_accumulated("weight");
   if (backward.needs_bias) call.set_grad("bias", from_torch(*grads.bias));
@@ -135,10 +142,11 @@ void Float8Linear::backward(const Call& call) {
 void add_delayed_state(const titan::sdk::Module& module, const DelayedOptions& options) {
   constexpr titan_dl_dtype kFloat32 = {2, 32, 1};
   for (const char* operand : kOperands) {
-    // 0 means none yet. Every rank sees other tensors: the staged magnitudes are reduced with the histories.
+    // 0 means none yet. Every rank sees other tensors: the staged magnitudes are reduced with the
+    // histories.
     module.add_buffer(scale_name(operand), {1}, kFloat32, titan::sdk::init_constant(0));
-    module.add_buffer(history_name(operand), {options.history_length}, kFloat32, titan::sdk::init_constant(0),
-                      TITAN_SPEC_REDUCE_MAX);
+    module.add_buffer(history_name(operand), {options.history_length}, kFloat32,
+                      titan::sdk::init_constant(0), TITAN_SPEC_REDUCE_MAX);
   }
 }
 

@@ -49,16 +49,21 @@ int64_t block_length(Granularity granularity) {
 Plan plan_of(Recipe recipe, std::optional<bool> power_of_two) {
   const bool rowwise = recipe == Recipe::kRowwise || recipe == Recipe::kRowwiseWithGwHp;
   if (recipe == Recipe::kMxfp8 && power_of_two == false)
-    throw titan::sdk::Error(TITAN_INVALID_ARGUMENT, "the scales of recipe mxfp8 are powers of two, always",
+    throw titan::sdk::Error(TITAN_INVALID_ARGUMENT,
+                            "the scales of recipe mxfp8 are powers of two, always",
                             "leave power_of_two_scales at auto");
-  const ScaleRule rule = power_of_two.value_or(rowwise) ? ScaleRule::kPowerOfTwo : ScaleRule::kExact;
-  const auto cast = [&](Granularity granularity, Format format = Format::kE4M3) { return Cast{granularity, format, rule}; };
+  const ScaleRule rule =
+      power_of_two.value_or(rowwise) ? ScaleRule::kPowerOfTwo : ScaleRule::kExact;
+  const auto cast = [&](Granularity granularity, Format format = Format::kE4M3) {
+    return Cast{granularity, format, rule};
+  };
   Plan plan;
   plan.recipe = recipe;
   switch (recipe) {
     case Recipe::kTensorwise:
     case Recipe::kDelayed: {
-      const Cast forward = cast(Granularity::kTensor), gradient = cast(Granularity::kTensor, Format::kE5M2);
+      const Cast forward = cast(Granularity::kTensor),
+                 gradient = cast(Granularity::kTensor, Format::kE5M2);
       plan.y = {forward, forward};
       plan.dx = {gradient, forward};
       plan.dw = {gradient, forward};
@@ -91,9 +96,13 @@ Plan plan_of(Recipe recipe, std::optional<bool> power_of_two) {
   return plan;
 }
 
-bool has_fast_accumulation(Recipe recipe) { return recipe != Recipe::kBlockwise && recipe != Recipe::kMxfp8; }
+bool has_fast_accumulation(Recipe recipe) {
+  return recipe != Recipe::kBlockwise && recipe != Recipe::kMxfp8;
+}
 
-FastAccumulation usual_fast_accumulation(Recipe recipe) { return {has_fast_accumulation(recipe), false, false}; }
+FastAccumulation usual_fast_accumulation(Recipe recipe) {
+  return {has_fast_accumulation(recipe), false, false};
+}
 
 int64_t size_multiple(Recipe recipe) { return recipe == Recipe::kMxfp8 ? 32 : 16; }
 

@@ -16,7 +16,8 @@ enum class Recipe {
   kDelayed,          ///< one scale a tensor, from the largest magnitudes of earlier steps
   kRowwise,          ///< one scale for each row along the dimension that a product sums over
   kRowwiseWithGwHp,  ///< the same, but gradients of weights in high precision
-  kBlockwise,        ///< 1x128 for inputs and gradients, 128x128 for weights (DeepSeek-V3, arXiv:2412.19437)
+  kBlockwise,        ///< 1x128 for inputs and gradients, 128x128 for weights (DeepSeek-V3,
+                     ///< arXiv:2412.19437)
   kMxfp8,            ///< 1x32 with power-of-two scales (OCP Microscaling Formats v1.0)
 };
 
@@ -27,10 +28,10 @@ const std::vector<Recipe>& all_recipes();
 
 /// What shares one scale.
 enum class Granularity {
-  kNone,      ///< not quantised
+  kNone,  ///< not quantised
   kTensor,
-  kVector,    ///< a whole row along the dimension that is summed over
-  k1x128,     ///< 128 elements along that dimension
+  kVector,  ///< a whole row along the dimension that is summed over
+  k1x128,   ///< 128 elements along that dimension
   k128x128,
   k1x32,
 };
@@ -39,9 +40,9 @@ int64_t block_length(Granularity granularity);
 
 /// From a largest magnitude to a scale.
 enum class ScaleRule {
-  kExact,       ///< max / amax
-  kPowerOfTwo,  ///< the same, rounded down to a power of two
-  kRoundUpE8M0, ///< mxfp8: the reciprocal of amax / max, rounded up to a power of two
+  kExact,        ///< max / amax
+  kPowerOfTwo,   ///< the same, rounded down to a power of two
+  kRoundUpE8M0,  ///< mxfp8: the reciprocal of amax / max, rounded up to a power of two
 };
 
 struct Cast {
@@ -63,22 +64,24 @@ struct Plan {
   Product dw;  ///< dy, x
 };
 
-/// How a recipe quantises. `power_of_two`: rounds scales down to powers of two; nullopt: as the recipe is
-/// usually run, which is yes for the rowwise ones. Throws TITAN_INVALID_ARGUMENT where it has no effect
-/// (mxfp8 has no other scales).
+/// How a recipe quantises. `power_of_two`: rounds scales down to powers of two; nullopt: as the
+/// recipe is usually run, which is yes for the rowwise ones. Throws TITAN_INVALID_ARGUMENT where it
+/// has no effect (mxfp8 has no other scales).
 Plan plan_of(Recipe recipe, std::optional<bool> power_of_two = std::nullopt);
 
-/// Whether the products y, dx and dw usually keep fewer bits of the running sum where the hardware can: forward
-/// alone, and with a scale a tensor or a row. Gradients sum over many outputs or tokens and lose digits that way.
+/// Whether the products y, dx and dw usually keep fewer bits of the running sum where the hardware
+/// can: forward alone, and with a scale a tensor or a row. Gradients sum over many outputs or
+/// tokens and lose digits that way.
 struct FastAccumulation {
   bool y = false, dx = false, dw = false;
 };
 FastAccumulation usual_fast_accumulation(Recipe recipe);
-/// Whether products of the recipe know the choice at all: blocks of scales are added up in float32 in any case.
+/// Whether products of the recipe know the choice at all: blocks of scales are added up in float32
+/// in any case.
 bool has_fast_accumulation(Recipe recipe);
 
-/// Dimensions of a weight must be multiples of this, and so must the number of tokens that reach the
-/// hardware (which is padded with zeros).
+/// Dimensions of a weight must be multiples of this, and so must the number of tokens that reach
+/// the hardware (which is padded with zeros).
 int64_t size_multiple(Recipe recipe);
 
 }  // namespace float8

@@ -12,7 +12,8 @@ namespace float8 {
 template <Format F>
 TITAN_HD float scale_of(float amax) {
   constexpr float kFloor = 1e-12F;
-  constexpr float kLargestScale = static_cast<float>(static_cast<double>(FormatFacts<F>::kMax) / 1e-12);
+  constexpr float kLargestScale =
+      static_cast<float>(static_cast<double>(FormatFacts<F>::kMax) / 1e-12);
 #if defined(__CUDA_ARCH__)
   return amax <= kFloor ? kLargestScale : __fdiv_rn(FormatFacts<F>::kMax, amax);
 #else
@@ -20,15 +21,16 @@ TITAN_HD float scale_of(float amax) {
 #endif
 }
 
-/// Rounded down to a power of two: what stays when the mantissa is cleared. Zero, infinity and NaN stay
-/// what they are. Why not exp2(floor(log2(s))): log2 of a number just below a power of two rounds up to it.
+/// Rounded down to a power of two: what stays when the mantissa is cleared. Zero, infinity and NaN
+/// stay what they are. Why not exp2(floor(log2(s))): log2 of a number just below a power of two
+/// rounds up to it.
 TITAN_HD float power_of_two_below(float scale) {
   const uint32_t bits = bits_of(scale);
   return (bits & 0x7f800000U) == 0x7f800000U ? scale : float_of(bits & 0xff800000U);
 }
 
-/// The e8m0 exponent of a block: that of amax / max, rounded up so that nothing saturates (cuBLAS' rule for
-/// VEC32_UE8M0). 255, which stands for NaN, if the block has an infinity or a NaN.
+/// The e8m0 exponent of a block: that of amax / max, rounded up so that nothing saturates (cuBLAS'
+/// rule for VEC32_UE8M0). 255, which stands for NaN, if the block has an infinity or a NaN.
 template <Format F>
 TITAN_HD uint32_t e8m0_of(float amax) {
 #if defined(__CUDA_ARCH__)
@@ -43,8 +45,8 @@ TITAN_HD uint32_t e8m0_of(float amax) {
   return exponent + (up ? 1U : 0U);
 }
 
-/// 2^(127 - e): what a block with exponent e is multiplied by. e = 0 gives 2^127, e = 254 the subnormal
-/// 2^-127, e = 255 NaN.
+/// 2^(127 - e): what a block with exponent e is multiplied by. e = 0 gives 2^127, e = 254 the
+/// subnormal 2^-127, e = 255 NaN.
 TITAN_HD float scale_of_e8m0(uint32_t e) {
   if (e == 255U) return float_of(0x7fc00000U);
   return e == 254U ? float_of(0x00400000U) : float_of((254U - e) << 23);

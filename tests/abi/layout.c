@@ -1,6 +1,7 @@
-/* The layout of every struct that crosses the boundary and the value of every constant, frozen per API
- * level: TITAN_API_VERSION says which one is compiled, as C and as C++. A failing line means that plugins
- * already built would break: append fields instead (rule T-9) and add lines here; never change one. */
+/* The layout of every struct that crosses the boundary and the value of every constant, frozen per
+ * API level: TITAN_API_VERSION says which one is compiled, as C and as C++. A failing line means
+ * that plugins already built would break: append fields instead (rule T-9) and add lines here;
+ * never change one. */
 #include <stddef.h>
 #include <titan/ext/torch_tensor.h>
 #include <titan/titan_sdk.h>

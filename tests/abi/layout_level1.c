@@ -1,4 +1,5 @@
-/* The same layout as a plugin has it that is compiled for level 1: nothing of a later level shows. */
+/* The same layout as a plugin has it that is compiled for level 1: nothing of a later level shows.
+ */
 #undef TITAN_API_VERSION
 #define TITAN_API_VERSION 1
 #include "layout.c"

@@ -49,7 +49,12 @@ TEST(ChildCall, StatusZeroWithoutAnAnswerIsNoSuccess) {
 
 TEST(ChildCall, NamesTheSignal) {
   // Not SIGSEGV, which a sanitizer would turn into an exit.
-  const auto outcome = call_in_child([]() -> std::string { raise(SIGTERM); return "no"; }, 20s);
+  const auto outcome = call_in_child(
+      []() -> std::string {
+        raise(SIGTERM);
+        return "no";
+      },
+      20s);
   EXPECT_EQ(outcome.end, End::kSignal);
   EXPECT_EQ(outcome.number, SIGTERM);
   EXPECT_EQ(outcome.how(), "was killed by signal 15 (Terminated)");
@@ -70,12 +75,21 @@ TEST(ChildCall, WorksWhereAParentHasIgnoredSigchld) {
 
 TEST(ChildCall, KillsWhatDoesNotFinish) {
   const auto start = std::chrono::steady_clock::now();
-  const auto outcome = call_in_child([]() -> std::string { for (;;) pause(); }, 200ms);
+  const auto outcome = call_in_child(
+      []() -> std::string {
+        for (;;) pause();
+      },
+      200ms);
   EXPECT_EQ(outcome.end, End::kTimeout);
   EXPECT_EQ(outcome.how(), "did not finish in 200 ms");
   EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
   // Closing every descriptor does not hide it.
-  const auto closed = call_in_child([]() -> std::string { for (int fd = 0; fd < 64; ++fd) close(fd); for (;;) pause(); }, 200ms);
+  const auto closed = call_in_child(
+      []() -> std::string {
+        for (int fd = 0; fd < 64; ++fd) close(fd);
+        for (;;) pause();
+      },
+      200ms);
   EXPECT_EQ(closed.end, End::kTimeout);
 }
 
@@ -84,7 +98,8 @@ TEST(ChildCall, AProcessLeftBehindNeitherDelaysNorSurvives) {
   const auto outcome = call_in_child(
       [] {
         const pid_t left = fork();
-        if (left == 0) for (;;) pause();
+        if (left == 0)
+          for (;;) pause();
         return std::to_string(left);
       },
       20s);

@@ -67,9 +67,9 @@ TEST(Glob, MatchesWholeNamesSegmentBySegment) {
 TEST(Glob, KeepsItsText) { EXPECT_EQ(Glob::parse("layers.*.w1").text(), "layers.*.w1"); }
 
 TEST(Glob, RefusesMalformedPatterns) {
-  for (const char* text : {"", ".", "a.", ".a", "a..b", "a**", "**a", "a.***.b", "[", "[a", "[]",
-                           "[!]", "a.[b.c]", "[b-a]", "a]", "a b", "a/b", "{a,b}", "a,b", "[a/b]",
-                           "layers.\n1", "(a|b)", "^a$"}) {
+  for (const char* text : {"",    ".",     "a.",  ".a",    "a..b",       "a**",   "**a", "a.***.b",
+                           "[",   "[a",    "[]",  "[!]",   "a.[b.c]",    "[b-a]", "a]",  "a b",
+                           "a/b", "{a,b}", "a,b", "[a/b]", "layers.\n1", "(a|b)", "^a$"}) {
     try {
       Glob::parse(text);
       ADD_FAILURE() << "accepted: '" << text << "'";

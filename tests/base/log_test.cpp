@@ -116,9 +116,8 @@ TEST(Log, LinesOfThreadsDoNotMix) {
     });
   for (std::thread& thread : threads) thread.join();
   std::istringstream lines(capture.text());
-  const std::regex form(
-      R"(\[titan\] \d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - root - INFO - )"
-      "(a{100}|b{100}|c{100}|d{100})");
+  const std::regex form(R"(\[titan\] \d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - root - INFO - )"
+                        "(a{100}|b{100}|c{100}|d{100})");
   int count = 0;
   for (std::string line; std::getline(lines, line); ++count)
     ASSERT_TRUE(std::regex_match(line, form)) << line;

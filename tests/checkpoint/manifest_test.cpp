@@ -65,7 +65,8 @@ TEST(ManifestTest, EveryMistakeIsNamed) {
   refuse([](auto& json) { json["loader"]["byte"] = "x"; }, {"'loader.byte'"});
   refuse([](auto& json) { json["loader"] = 3; }, {"'loader' is no object"});
   refuse([](auto& json) { json["loader"]["parts"] = 3; }, {"'loader.parts' is no list"});
-  refuse([](auto& json) { json["loader"]["parts"][1]["offset"] = -1; }, {"'loader.parts[].offset'"});
+  refuse([](auto& json) { json["loader"]["parts"][1]["offset"] = -1; },
+         {"'loader.parts[].offset'"});
   refuse([](auto& json) { json["model_only"] = 0; }, {"'model_only'"});
   refuse([](auto& json) { json["generators"]["cpu"] = 1; }, {"'generators.cpu'"});
   refuse([](auto& json) { json["converters"] = nullptr; }, {"'converters'"});

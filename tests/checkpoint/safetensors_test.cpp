@@ -171,13 +171,13 @@ TEST(SafetensorsTest, SourcesAreAskedOneAfterTheOther) {
                                              source("a", at::kFloat, 5)};
   write_safetensors(folder / "t", sources, {});
   EXPECT_EQ(asked, (std::vector<std::string>{"a", "z", "b"})) << "in the order of the file";
-  write_safetensors(folder / "u", {{"a", at::ones({5})}, {"b", at::ones({3}, at::kHalf)}, {"z", at::ones({2})}});
+  write_safetensors(folder / "u",
+                    {{"a", at::ones({5})}, {"b", at::ones({3}, at::kHalf)}, {"z", at::ones({2})}});
   EXPECT_EQ(test::read_file(folder / "t"), test::read_file(folder / "u"));
   for (const auto& wrong : {TensorSource{"a", at::kFloat, {4}, [] { return at::ones({5}); }},
                             TensorSource{"a", at::kHalf, {5}, [] { return at::ones({5}); }}})
-    expect_error(ExitStatus::kInternal, {"'a'", "announced"}, [&] {
-      write_safetensors(folder / "v", std::vector<TensorSource>{wrong}, {});
-    });
+    expect_error(ExitStatus::kInternal, {"'a'", "announced"},
+                 [&] { write_safetensors(folder / "v", std::vector<TensorSource>{wrong}, {}); });
   EXPECT_FALSE(std::filesystem::exists(folder / "v"));
 }
 

@@ -73,9 +73,12 @@ TEST(Dump, KeepsEntriesBeforeTheyAreResolved) {
 
 TEST(Dump, SaysWhereValuesComeFrom) {
   const TempFolder folder;
-  const std::string path = folder.write(
-      "run.yaml",
-      "training:\n  seq_len: 64\nmodel:\n  converters: [float8]\nfloat8:\n  history: 3\n").string();
+  const std::string path =
+      folder
+          .write(
+              "run.yaml",
+              "training:\n  seq_len: 64\nmodel:\n  converters: [float8]\nfloat8:\n  history: 3\n")
+          .string();
   const LoadedConfig config =
       load_config(path, {"--training.steps", "5", "--float8.recipe=rowwise"});
   const std::string text = dump_config(config, resolve_converters(config, schemas()), true);

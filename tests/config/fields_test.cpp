@@ -21,13 +21,10 @@ std::string other_value(const Field& field) {
       return option.default_value == OptionValue{false, {true}} ? "false" : "true";
     case OptionType::kInt:
       return option.default_value == OptionValue{false, {int64_t{4}}} ? "8" : "4";
-    case OptionType::kFloat:
-      return option.min && *option.min >= 1 ? "4.5" : "0.625";
-    case OptionType::kEnum:
-      return option.values.back();
+    case OptionType::kFloat: return option.min && *option.min >= 1 ? "4.5" : "0.625";
+    case OptionType::kEnum: return option.values.back();
     case OptionType::kString:
-    case OptionType::kPath:
-      break;
+    case OptionType::kPath: break;
   }
   return "other";
 }
@@ -51,10 +48,12 @@ std::vector<std::string> companions(const Field& field) {
   const std::string name = field.full_name();
   if (name == "training.dataset") return {"--training.mixture=one:1:text:x"};
   if (name == "training.mixture") return {"--training.dataset=mixture"};
-  if (name == "training.dataset_key") return {"--training.dataset=jsonl", "--training.dataset_path=x"};
+  if (name == "training.dataset_key")
+    return {"--training.dataset=jsonl", "--training.dataset_path=x"};
   if (name == "training.shuffle_buffer")
     return {"--training.shuffle=true", "--training.dataset=jsonl", "--training.dataset_path=x"};
-  if (name.starts_with("training.chat_")) return {"--training.dataset=chat", "--training.dataset_path=x"};
+  if (name.starts_with("training.chat_"))
+    return {"--training.dataset=chat", "--training.dataset_path=x"};
   if (name == "training.parse_special_tokens") return {"--model.tokenizer_path=x"};
   if (name == "metrics.save_tb_folder") return {"--metrics.enable_tensorboard=true"};
   if (field.section == "samples" && name != "samples.enable") return {"--samples.enable=true"};

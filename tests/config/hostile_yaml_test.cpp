@@ -50,10 +50,12 @@ TEST(HostileYaml, NothingIsIgnoredInSilence) {
 TEST(HostileYaml, OnlyTextIsText) {
   expect_load_error(std::string("job: {}\n\0training: {}\n", 22), "byte that is no text",
                     "debug.yaml:2:1", "UTF-8");
-  expect_load_error("job:\n  description: a\x04" "b\n", "byte that is no text", "debug.yaml:2:17",
-                    "");
-  for (const char* bad : {"\xff", "\xc3", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\x80",
-                          "\xe2\x82"})
+  expect_load_error(
+      "job:\n  description: a\x04"
+      "b\n",
+      "byte that is no text", "debug.yaml:2:17", "");
+  for (const char* bad :
+       {"\xff", "\xc3", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\x80", "\xe2\x82"})
     expect_load_error("job: {description: " + std::string(bad) + "}\n", "byte that is no text",
                       "debug.yaml:1:20", "");
   const std::string good = "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80";
@@ -61,9 +63,9 @@ TEST(HostileYaml, OnlyTextIsText) {
 }
 
 TEST(HostileYaml, LargeInputsTakeLittleTime) {
-  for (const char* part : {"[", "{", "- ", "a: ", "? ", "[a,", "{a: ", "&a [", "\"", "'", "|\n",
-                           "a:\n ", "[]", "a,", "x: y\n", "\n", ": ", "-\n", "--- \n", "%a\n",
-                           "a ", "*a "}) {
+  for (const char* part :
+       {"[",     "{",  "- ", "a: ",    "? ", "[a,", "{a: ", "&a [",   "\"",   "'",  "|\n",
+        "a:\n ", "[]", "a,", "x: y\n", "\n", ": ",  "-\n",  "--- \n", "%a\n", "a ", "*a "}) {
     SCOPED_TRACE(part);
     const auto start = std::chrono::steady_clock::now();
     usage_error_of([&] { load_text(repeated(part, kMaxConfigBytes)); });
@@ -85,14 +87,9 @@ TEST(HostileYaml, RandomEditsOfAConfigLoadOrFailCleanly) {
     for (size_t edits = 1 + pick(4); edits > 0; --edits) {
       const size_t at = pick(text.size());
       switch (pick(3)) {
-        case 0:
-          text[at] = alphabet[pick(alphabet.size())];
-          break;
-        case 1:
-          text.insert(at, 1, alphabet[pick(alphabet.size())]);
-          break;
-        default:
-          text.erase(at, 1 + pick(5));
+        case 0: text[at] = alphabet[pick(alphabet.size())]; break;
+        case 1: text.insert(at, 1, alphabet[pick(alphabet.size())]); break;
+        default: text.erase(at, 1 + pick(5));
       }
     }
     try {

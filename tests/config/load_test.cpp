@@ -37,9 +37,9 @@ TEST(Load, CommandLineBeatsFileBeatsDefault) {
 }
 
 TEST(Load, SectionsMayBeEmptyAndNested) {
-  const LoadedConfig config =
-      load_text("training:\n  # steps: 1\noptimizer:\nmodel:\n  args:\n"
-                "    dim: 64\n    n_heads: 4\n");
+  const LoadedConfig config = load_text(
+      "training:\n  # steps: 1\noptimizer:\nmodel:\n  args:\n"
+      "    dim: 64\n    n_heads: 4\n");
   EXPECT_EQ(config.values.model.args.dim, 64);
   EXPECT_EQ(config.values.model.args.n_heads, 4);
   EXPECT_EQ(config.values.model.args.n_layers, std::nullopt);

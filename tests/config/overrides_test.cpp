@@ -7,11 +7,11 @@ namespace titan::config {
 namespace {
 
 TEST(Overrides, SpellingsOfAValue) {
-  for (const std::vector<std::string>& options : std::vector<std::vector<std::string>>{
-           {"--optimizer.lr=3e-4"},
-           {"--optimizer.lr", "3e-4"},
-           {"--optimizer.lr= 3e-4 "},
-           {"--optimizer.lr=1", "--optimizer.lr=3e-4"}})
+  for (const std::vector<std::string>& options :
+       std::vector<std::vector<std::string>>{{"--optimizer.lr=3e-4"},
+                                             {"--optimizer.lr", "3e-4"},
+                                             {"--optimizer.lr= 3e-4 "},
+                                             {"--optimizer.lr=1", "--optimizer.lr=3e-4"}})
     EXPECT_EQ(load_options(options).values.optimizer.lr, 3e-4) << options.front();
   EXPECT_EQ(load_options({"--lr-scheduler.warmup-steps=5"}).values.lr_scheduler.warmup_steps, 5);
   EXPECT_EQ(load_options({"--model.args.dim=64"}).values.model.args.dim, 64);
@@ -80,7 +80,8 @@ TEST(Overrides, UnknownNamesSuggestTheNearest) {
   expect_option_error({"--lr=1"}, "unknown option '--lr'", "--lr=1",
                       "did you mean '--optimizer.lr'?");
   expect_option_error({"--optimizerlr=1"}, "unknown option", "", "did you mean '--optimizer.lr'?");
-  expect_option_error({"--model.args=3"}, "'model.args' is a section", "", "--model.args.dim=VALUE");
+  expect_option_error({"--model.args=3"}, "'model.args' is a section", "",
+                      "--model.args.dim=VALUE");
   expect_option_error({"--job.config_file=x"}, "unknown key 'config_file'", "", "--config");
   expect_option_error({"--no-training.steps"}, "training.steps is no flag", "--no-training.steps",
                       "--training.steps=VALUE");

@@ -42,14 +42,14 @@ TEST(Resolve, KeepsOrderAndFillsDefaults) {
 }
 
 TEST(Resolve, ListFromTheCommandLine) {
-  const auto requests = resolve_text(
-      "job: {}\n", {"--model.converters= float8 , lora", "--lora.rank=2"});
+  const auto requests =
+      resolve_text("job: {}\n", {"--model.converters= float8 , lora", "--lora.rank=2"});
   ASSERT_EQ(requests.size(), 2u);
   EXPECT_EQ(requests[1].converter, "lora");
-  const auto flow = resolve_text(
-      "model: {converters: [lora]}\n",
-      {"--model.converters=[{use: float8, as: a, recipe: rowwise, emulate: yes}, "
-       "{use: float8, as: b}]"});
+  const auto flow =
+      resolve_text("model: {converters: [lora]}\n",
+                   {"--model.converters=[{use: float8, as: a, recipe: rowwise, emulate: yes}, "
+                    "{use: float8, as: b}]"});
   ASSERT_EQ(flow.size(), 2u);
   EXPECT_EQ(recipe_of(flow[0]), "rowwise");
   EXPECT_EQ(flow[0].options.at("emulate"), one(true));
@@ -93,7 +93,8 @@ TEST(Resolve, SelectorsAreReadEverywhereUnderBothNames) {
   EXPECT_EQ(resolve_text(applied + "float8: {filter_fqns: [output]}\n")[0].exclude,
             (Names{"output"}));
   EXPECT_EQ(resolve_text(applied + "float8: {filter_fqns: [output]}\n",
-                         {"--float8.exclude=layers.0.**,layers.1.**"})[0].exclude,
+                         {"--float8.exclude=layers.0.**,layers.1.**"})[0]
+                .exclude,
             (Names{"layers.0.**", "layers.1.**"}));
   EXPECT_EQ(resolve_text(applied, {"--float8.filter_fqns=output"})[0].exclude, (Names{"output"}));
   const auto request = resolve_text(

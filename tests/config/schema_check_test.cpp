@@ -55,10 +55,16 @@ TEST(SchemaCheck, RefusesBadDefaults) {
   expect_defect([](ConverterSchema& s) { s.options[1].default_value = one(1.0); }, "another type");
   expect_defect([](ConverterSchema& s) { s.options[4].default_value = one("true"); },
                 "another type");
-  expect_defect([](ConverterSchema& s) { s.options[1].default_value = OptionValue{true, {}}; },
-                "unlike the option");
-  expect_defect([](ConverterSchema& s) { s.options[1].default_value = OptionValue{false, {}}; },
-                "unlike the option");
+  expect_defect(
+      [](ConverterSchema& s) {
+        s.options[1].default_value = OptionValue{true, {}};
+      },
+      "unlike the option");
+  expect_defect(
+      [](ConverterSchema& s) {
+        s.options[1].default_value = OptionValue{false, {}};
+      },
+      "unlike the option");
   expect_defect([](ConverterSchema& s) { s.options[3].default_value = one("x"); },
                 "unlike the option");
 }

@@ -13,10 +13,18 @@ TEST(Value, IntegersAreExactlyIntegers) {
     const char* text;
     const char* hint;
   } cases[] = {
-      {"\"3\"", "remove the quotes"}, {"'3'", "remove the quotes"}, {"3.5", "integer"},
-      {"1_000", "write 1000"},        {"1e3", "write 1000"},        {"3.0", "write 3"},
-      {"0x10", "integer"},            {"010", "leading zeros"},     {"many", "integer"},
-      {"true", "integer"},            {"3 4", "integer"},           {"1,000", "integer"},
+      {"\"3\"", "remove the quotes"},
+      {"'3'", "remove the quotes"},
+      {"3.5", "integer"},
+      {"1_000", "write 1000"},
+      {"1e3", "write 1000"},
+      {"3.0", "write 3"},
+      {"0x10", "integer"},
+      {"010", "leading zeros"},
+      {"many", "integer"},
+      {"true", "integer"},
+      {"3 4", "integer"},
+      {"1,000", "integer"},
   };
   for (const auto& c : cases)
     expect_load_error(training("steps: " + std::string(c.text)),
@@ -47,7 +55,8 @@ TEST(Value, RangesNameTheAllowedOnes) {
   expect_load_error(training("steps: 0"), "must be at least 1, found 0", "", "");
   expect_load_error("optimizer: {beta1: 1}\n", "optimizer.beta1 must be at least 0.0 and below 1.0",
                     "debug.yaml:1:20", "");
-  expect_load_error(training("max_norm: 0"), "training.max_norm must be above 0.0, found 0.0", "", "");
+  expect_load_error(training("max_norm: 0"), "training.max_norm must be above 0.0, found 0.0", "",
+                    "");
   // Below what float32 can hold a number would silently become 0.
   expect_load_error("optimizer: {eps: 1e-60}\n", "optimizer.eps must be from 1e-37", "", "");
   expect_load_error("lr_scheduler: {decay_ratio: 1.5}\n", "must be from 0.0 to 1.0, found 1.5", "",
@@ -60,7 +69,8 @@ TEST(Value, EnumsListWhatIsAllowed) {
   expect_load_error("lr_scheduler:\n  decay_type: cosinus\n",
                     "lr_scheduler.decay_type must be one of linear, sqrt, cosine; found 'cosinus'",
                     "/debug.yaml:2:15", "did you mean 'cosine'?");
-  expect_load_error("model: {flavor: 8b}\n", "one of debugmodel, 0.6B, 1.7B, 4B, 8B, 14B, 32B, 70B, 405B, from_hf", "",
+  expect_load_error("model: {flavor: 8b}\n",
+                    "one of debugmodel, 0.6B, 1.7B, 4B, 8B, 14B, 32B, 70B, 405B, from_hf", "",
                     "did you mean '8B'?");
   expect_option_error({"--training.device=tpu"}, "one of auto, cpu, cuda; found 'tpu'",
                       "--training.device=tpu", "");

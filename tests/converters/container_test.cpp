@@ -17,7 +17,8 @@ using test::TinyModel;
 class ScaledReplacement final : public model::Replacement {
  public:
   explicit ScaledReplacement(double factor) : factor_(factor) {}
-  at::Tensor forward(model::Module& module, const model::CallContext&, const model::Inputs& inputs) override {
+  at::Tensor forward(model::Module& module, const model::CallContext&,
+                     const model::Inputs& inputs) override {
     return at::matmul(inputs[0], module.parameter("weight").tensor.t()) * factor_;
   }
 
@@ -28,7 +29,8 @@ class ScaledReplacement final : public model::Replacement {
 class AddingWrap final : public model::Wrap {
  public:
   explicit AddingWrap(double value, double factor = 1) : value_(value), factor_(factor) {}
-  at::Tensor after(model::Module&, const model::CallContext&, const model::Inputs&, at::Tensor y) override {
+  at::Tensor after(model::Module&, const model::CallContext&, const model::Inputs&,
+                   at::Tensor y) override {
     return y * factor_ + value_;
   }
 
@@ -84,10 +86,13 @@ class ContainerTest : public ::testing::Test {
   }
   static Convert wrapping(const std::string& fqn, double value, double factor = 1) {
     return [=](Recorder& recorder) {
-      recorder.wrap(static_cast<size_t>(recorder.model().find(fqn)), std::make_unique<AddingWrap>(value, factor));
+      recorder.wrap(static_cast<size_t>(recorder.model().find(fqn)),
+                    std::make_unique<AddingWrap>(value, factor));
     };
   }
-  static config::ConverterRequest request(const std::string& name) { return {name, name, {}, {}, {}, {}}; }
+  static config::ConverterRequest request(const std::string& name) {
+    return {name, name, {}, {}, {}, {}};
+  }
   std::unique_ptr<ModelConvertersContainer> make(const std::vector<std::string>& names) {
     std::vector<config::ConverterRequest> requests;
     for (const auto& name : names) requests.push_back(request(name));
@@ -101,8 +106,10 @@ class ContainerTest : public ::testing::Test {
     } catch (const Error& error) {
       EXPECT_EQ(error.status(), ExitStatus::kUsage);
       EXPECT_FALSE(error.hint().empty());
-      for (const auto& named : model::named_parameters(model)) EXPECT_TRUE(named.parameter->stored_as.empty());
-      model::visit_modules(model, [](model::Module& module) { EXPECT_FALSE(module.replaced()) << module.fqn(); });
+      for (const auto& named : model::named_parameters(model))
+        EXPECT_TRUE(named.parameter->stored_as.empty());
+      model::visit_modules(
+          model, [](model::Module& module) { EXPECT_FALSE(module.replaced()) << module.fqn(); });
       return error.what();
     }
     ADD_FAILURE() << "nothing was refused";
@@ -124,9 +131,10 @@ TEST_F(ContainerTest, CreatesAllThenConvertsAllThenHooksInListOrder) {
     container->after_init(model, HookReason::kFresh, {});
     container->post_optimizer_hook(model, 1);
   }
-  EXPECT_EQ(journal, (std::vector<std::string>{"b.create", "a.create", "b.convert", "a.convert", "b.after_init",
-                                               "a.after_init", "b.post 0", "a.post 0", "b.post 1", "a.post 1",
-                                               "a.destroy", "b.destroy"}));
+  EXPECT_EQ(journal,
+            (std::vector<std::string>{"b.create", "a.create", "b.convert", "a.convert",
+                                      "b.after_init", "a.after_init", "b.post 0", "a.post 0",
+                                      "b.post 1", "a.post 1", "a.destroy", "b.destroy"}));
 }
 
 TEST_F(ContainerTest, EmptyListChangesNothing) {
@@ -153,9 +161,10 @@ TEST_F(ContainerTest, UnknownNameSuggestsTheNearest) {
 
 TEST_F(ContainerTest, FailureOfOneCreateDestroysTheOthers) {
   add("good", wrapping("a", 1));
-  registry.register_model_converter({"bad", "", "built in", {}}, [](const CreateContext&) -> std::unique_ptr<ModelConverter> {
-    throw usage_error("this device cannot do it", "bad", "use another");
-  });
+  registry.register_model_converter(
+      {"bad", "", "built in", {}}, [](const CreateContext&) -> std::unique_ptr<ModelConverter> {
+        throw usage_error("this device cannot do it", "bad", "use another");
+      });
   EXPECT_THROW(make({"good", "bad"}), Error);
   EXPECT_EQ(journal, (std::vector<std::string>{"good.create", "good.destroy"}));
 }
@@ -171,7 +180,8 @@ TEST_F(ContainerTest, ConflictsAreFoundInBothOrdersWithTheSameWords) {
 
 TEST_F(ContainerTest, ReplacementExcludesRecordsBelowItInBothOrders) {
   add("outer", [](Recorder& recorder) {
-    recorder.replace(static_cast<size_t>(recorder.model().find("box")), std::make_unique<ScaledReplacement>(1));
+    recorder.replace(static_cast<size_t>(recorder.model().find("box")),
+                     std::make_unique<ScaledReplacement>(1));
   });
   add("inner", wrapping("box.c", 1));
   const std::string forward = refusal({"outer", "inner"});
@@ -217,7 +227,8 @@ TEST_F(ContainerTest, TheFirstWrapIsInnermost) {
 }
 
 TEST_F(ContainerTest, NothingRecordedIsAnErrorThatRepeatsTheReason) {
-  add("idle", [](Recorder& recorder) { recorder.keep(1, "in_features 4 is not a multiple of 16"); });
+  add("idle",
+      [](Recorder& recorder) { recorder.keep(1, "in_features 4 is not a multiple of 16"); });
   const std::string text = refusal({"idle"});
   EXPECT_NE(text.find("changes nothing"), std::string::npos) << text;
   EXPECT_NE(text.find("multiple of 16"), std::string::npos) << text;
@@ -254,7 +265,8 @@ TEST_F(ContainerTest, SelectionCoversSubtreesAndIsEnforced) {
     chosen.clear();
     for (size_t i = 0; i < recorder.model().size(); ++i)
       if (recorder.selected(i)) chosen.push_back(recorder.model()[i].fqn);
-    recorder.wrap(static_cast<size_t>(recorder.model().find("box.c")), std::make_unique<AddingWrap>(1));
+    recorder.wrap(static_cast<size_t>(recorder.model().find("box.c")),
+                  std::make_unique<AddingWrap>(1));
   });
   auto only = request("look");
   only.include = {"box"};
@@ -269,7 +281,8 @@ TEST_F(ContainerTest, SelectionCoversSubtreesAndIsEnforced) {
 
 TEST_F(ContainerTest, AddedParametersAreStoredUnderTheInstanceAndLeaveStockOnesAlone) {
   add("adder", [](Recorder& recorder) {
-    recorder.add_parameter(1, {"lora_a", {2, 4}, at::kFloat, {model::InitRule::Kind::kKaimingUniform}});
+    recorder.add_parameter(
+        1, {"lora_a", {2, 4}, at::kFloat, {model::InitRule::Kind::kKaimingUniform}});
     recorder.add_buffer(1, {"amax", {3}, at::kFloat, model::InitRule::constant(0.5)});
     recorder.wrap(1, std::make_unique<AddingWrap>(1));
   });
@@ -279,8 +292,10 @@ TEST_F(ContainerTest, AddedParametersAreStoredUnderTheInstanceAndLeaveStockOnesA
   model::materialize(plain, at::kCPU, 11);
   model::materialize(converted, at::kCPU, 11);
   std::map<std::string, at::Tensor> before, after;
-  for (const auto& named : model::named_parameters(plain)) before[named.fqn] = named.parameter->tensor;
-  for (const auto& named : model::named_parameters(converted)) after[named.fqn] = named.parameter->tensor;
+  for (const auto& named : model::named_parameters(plain))
+    before[named.fqn] = named.parameter->tensor;
+  for (const auto& named : model::named_parameters(converted))
+    after[named.fqn] = named.parameter->tensor;
   EXPECT_EQ(after.size(), before.size() + 1);
   for (const auto& [name, tensor] : before) EXPECT_TRUE(at::equal(tensor, after.at(name))) << name;
   const at::Tensor added = after.at("adder/a.lora_a");
@@ -319,12 +334,14 @@ TEST_F(ContainerTest, HooksSeeOwnAddedTensorsOnly) {
   std::vector<std::string> seen;
   class Looker final : public ModelConverter {
    public:
-    Looker(std::string name, std::vector<std::string>& seen) : name_(std::move(name)), seen_(seen) {}
+    Looker(std::string name, std::vector<std::string>& seen)
+        : name_(std::move(name)), seen_(seen) {}
     void convert(Recorder& recorder) override {
       recorder.add_parameter(1, {name_ + "_p", {1}, at::kFloat, model::InitRule::constant(0)});
     }
     void post_optimizer_hook(HookContext& context) override {
-      for (const HookTensor& tensor : context.tensors) seen_.push_back(name_ + " sees " + tensor.fqn);
+      for (const HookTensor& tensor : context.tensors)
+        seen_.push_back(name_ + " sees " + tensor.fqn);
     }
     bool wants_post_optimizer_hook() const override { return true; }
 
@@ -333,15 +350,17 @@ TEST_F(ContainerTest, HooksSeeOwnAddedTensorsOnly) {
     std::vector<std::string>& seen_;
   };
   for (const char* name : {"x", "y"})
-    registry.register_model_converter({name, "", "built in", {}}, [name, &seen](const CreateContext&) {
-      return std::make_unique<Looker>(name, seen);
-    });
+    registry.register_model_converter(
+        {name, "", "built in", {}},
+        [name, &seen](const CreateContext&) { return std::make_unique<Looker>(name, seen); });
   TinyModel model;
   auto container = make({"x", "y"});
   container->convert(model);
   model::materialize(model, at::kCPU, 1);
   container->post_optimizer_hook(model, 1);
-  const auto count = [&](const std::string& text) { return std::count(seen.begin(), seen.end(), text); };
+  const auto count = [&](const std::string& text) {
+    return std::count(seen.begin(), seen.end(), text);
+  };
   EXPECT_EQ(count("x sees a.x_p"), 1);
   EXPECT_EQ(count("y sees a.y_p"), 1);
   EXPECT_EQ(count("x sees a.weight"), 1);

@@ -207,7 +207,9 @@ TEST_F(Predicted, MemoryIsRecordedAndMisuseAnswered) {
          before.struct_size = offsetof(titan_prediction, saved_bytes);
          before.saved_bytes = -7;  // what happens to lie behind it
          EXPECT_EQ(record(before), TITAN_OK);
-         a.predict_memory({.saved_bytes = 1, .working_bytes = 2, .cache_bytes = 3, .keeps_inputs = true}, 8, "a test");
+         a.predict_memory(
+             {.saved_bytes = 1, .working_bytes = 2, .cache_bytes = 3, .keeps_inputs = true}, 8,
+             "a test");
        },
        {}});
   TinyModel tiny;

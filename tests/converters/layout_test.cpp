@@ -14,7 +14,8 @@ using test::TinyModel;
 /// y = x W^T with W held as `transposed`, its own transpose.
 class TransposedLinear final : public model::Replacement {
  public:
-  at::Tensor forward(model::Module& module, const model::CallContext&, const model::Inputs& inputs) override {
+  at::Tensor forward(model::Module& module, const model::CallContext&,
+                     const model::Inputs& inputs) override {
     return at::matmul(inputs[0], module.parameter("t/transposed").tensor);
   }
 };
@@ -22,8 +23,10 @@ class TransposedLinear final : public model::Replacement {
 /// W held as two halves of its columns, the second one first.
 class HalvedLinear final : public model::Replacement {
  public:
-  at::Tensor forward(model::Module& module, const model::CallContext&, const model::Inputs& inputs) override {
-    const at::Tensor left = module.parameter("t/left").tensor, right = module.parameter("t/right").tensor;
+  at::Tensor forward(model::Module& module, const model::CallContext&,
+                     const model::Inputs& inputs) override {
+    const at::Tensor left = module.parameter("t/left").tensor,
+                     right = module.parameter("t/right").tensor;
     return at::matmul(inputs[0], at::cat({left, right}, 1).t());
   }
 };
@@ -78,7 +81,8 @@ std::pair<at::Tensor, at::Tensor> run_once(const LayoutScript* script) {
   std::vector<std::pair<std::vector<model::LayoutPart>, at::Tensor>> gradients;
   at::Tensor plain;
   for (const auto& named : model::named_parameters(model)) {
-    if (!named.parameter->layout.empty()) gradients.emplace_back(named.parameter->layout, named.parameter->tensor.grad());
+    if (!named.parameter->layout.empty())
+      gradients.emplace_back(named.parameter->layout, named.parameter->tensor.grad());
     if (named.fqn == "b.weight") plain = named.parameter->tensor.grad();
   }
   if (!script) return {y.detach(), plain};
@@ -106,7 +110,8 @@ TEST(Layout, StockNamesGoAndStockTensorsStay) {
   std::vector<std::pair<std::vector<model::LayoutPart>, at::Tensor>> wholes;
   for (const auto& named : model::named_parameters(model)) {
     EXPECT_NE(named.fqn, "b.weight");
-    if (!named.parameter->layout.empty()) wholes.emplace_back(named.parameter->layout, named.parameter->tensor);
+    if (!named.parameter->layout.empty())
+      wholes.emplace_back(named.parameter->layout, named.parameter->tensor);
   }
   ASSERT_EQ(wholes.size(), 2u);
   const auto stock = model::stock_tensors(wholes);
@@ -117,8 +122,10 @@ TEST(Layout, StockNamesGoAndStockTensorsStay) {
   at::Tensor tensor = stock[0].tensor();
   tensor.copy_(at::arange(8, at::kFloat).view({2, 4}));
   stock[0].write_back();
-  EXPECT_TRUE(at::equal(model.find("b")->parameter("t/left").tensor.detach(), at::tensor({0.f, 1.f, 4.f, 5.f}).view({2, 2})));
-  EXPECT_TRUE(at::equal(model.find("b")->parameter("t/right").tensor.detach(), at::tensor({2.f, 3.f, 6.f, 7.f}).view({2, 2})));
+  EXPECT_TRUE(at::equal(model.find("b")->parameter("t/left").tensor.detach(),
+                        at::tensor({0.f, 1.f, 4.f, 5.f}).view({2, 2})));
+  EXPECT_TRUE(at::equal(model.find("b")->parameter("t/right").tensor.detach(),
+                        at::tensor({2.f, 3.f, 6.f, 7.f}).view({2, 2})));
 }
 
 TEST(Layout, FreezingThePartsFreezesTheWhole) {
@@ -142,7 +149,10 @@ TEST(Layout, WhatCannotBeIsRefused) {
     };
   };
   const std::vector<Case> cases = {
-      {"does not replace", [](Recorder& recorder) { recorder.layout(index_of(recorder, "b"), {"n", 0, {{"weight", -1, 0, 0, {}}}}); }},
+      {"does not replace",
+       [](Recorder& recorder) {
+         recorder.layout(index_of(recorder, "b"), {"n", 0, {{"weight", -1, 0, 0, {}}}});
+       }},
       {"no parts", with({"n", 0, {}})},
       {"has no parameter 'bias'", with({"n", 0, {{"bias", -1, 0, 0, {}}}})},
       {"name of a stock parameter", with({"weight", 0, {{"weight", -1, 0, 0, {}}}})},
@@ -153,8 +163,10 @@ TEST(Layout, WhatCannotBeIsRefused) {
       {"cut along dimension 2", with({"n", 0, {{"weight", 2, 0, 1, {}}}})},
       {"each of its 2 dimensions once", with({"n", 0, {{"weight", -1, 0, 0, {0, 0}}}})},
       {"concat_dim is 2", with({"n", 2, {{"weight", -1, 0, 0, {}}}})},
-      {"does not fit beside", with({"n", 1, {{"weight", 0, 0, 1, {}}, {"weight", 0, 1, 1, {1, 0}}}})},
-      {"tied by", [](Recorder& recorder) {
+      {"does not fit beside",
+       with({"n", 1, {{"weight", 0, 0, 1, {}}, {"weight", 0, 1, 1, {1, 0}}}})},
+      {"tied by",
+       [](Recorder& recorder) {
          recorder.replace(index_of(recorder, "a"), std::make_unique<TransposedLinear>());
          recorder.layout(index_of(recorder, "a"), {"n", 0, {{"weight", -1, 0, 0, {}}}});
          recorder.tie(index_of(recorder, "a"), "weight", index_of(recorder, "box.c"), "weight");

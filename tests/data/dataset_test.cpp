@@ -58,7 +58,8 @@ TEST(DatasetTest, RefusesOptionsThatDoNotFit) {
   DatasetOptions options = options_for("text", folder.write("a", "hello"));
   options.vocab_size = 258;
   expect_error(ExitStatus::kUsage, {"259 ids", "vocab_size is 258"}, [&] { make_loader(options); });
-  expect_error(ExitStatus::kUsage, {"'c4'", "pride_and_prejudice, text, jsonl, chat, tokens or mixture"},
+  expect_error(ExitStatus::kUsage,
+               {"'c4'", "pride_and_prejudice, text, jsonl, chat, tokens or mixture"},
                [] { make_loader(options_for("c4")); });
   expect_error(ExitStatus::kUsage, {"needs a path", "training.dataset_path"},
                [] { make_loader(options_for("text")); });

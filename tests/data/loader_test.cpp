@@ -89,7 +89,8 @@ TEST(LoaderTest, ResumesTextExactlyInsideDocumentsAndAcrossEpochs) {
   expect_exact_resume(
       [&] {
         return Loader(std::make_unique<PackedText>(std::make_unique<TextSource>(folder.path()),
-                                                   std::make_unique<ByteTokenizer>(), PackingOptions{true, true, 16}),
+                                                   std::make_unique<ByteTokenizer>(),
+                                                   PackingOptions{true, true, 16}),
                       6, 3);
       },
       40);

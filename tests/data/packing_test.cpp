@@ -44,7 +44,8 @@ class WordLengths final : public Tokenizer {
 
 PackedText packed(const std::filesystem::path& path,
                   int64_t piece_bytes = PackingOptions().piece_bytes) {
-  return PackedText(std::make_unique<TextSource>(path), std::make_unique<ByteTokenizer>(), {true, true, piece_bytes});
+  return PackedText(std::make_unique<TextSource>(path), std::make_unique<ByteTokenizer>(),
+                    {true, true, piece_bytes});
 }
 
 std::vector<int64_t> take(TokenStream& stream, size_t count) {
@@ -111,7 +112,8 @@ TEST(PackedTextTest, BosAndEosCanBeLeftOut) {
   folder.write("b.txt", "z");
   for (const bool bos : {false, true})
     for (const bool eos : {false, true}) {
-      PackedText stream(std::make_unique<TextSource>(folder.path()), std::make_unique<ByteTokenizer>(), {bos, eos});
+      PackedText stream(std::make_unique<TextSource>(folder.path()),
+                        std::make_unique<ByteTokenizer>(), {bos, eos});
       std::vector<int64_t> expected;
       for (const std::string text : {"xy", "z"}) {
         if (bos) expected.push_back(kBos);
@@ -132,12 +134,15 @@ class NoIds final : public Tokenizer {
   std::optional<int64_t> special_id(std::string_view) const override { return std::nullopt; }
   std::optional<std::string_view> bytes_of(int64_t) const override { return std::nullopt; }
   std::unique_ptr<Tokenizer> another() const override { return std::make_unique<NoIds>(); }
-  size_t encode_some(std::string_view text, bool, std::vector<int64_t>&) override { return text.size(); }
+  size_t encode_some(std::string_view text, bool, std::vector<int64_t>&) override {
+    return text.size();
+  }
 };
 
 TEST(PackedTextTest, DataWithoutATokenIsNotReadForEver) {
   ScratchFolder folder;
-  PackedText stream(std::make_unique<TextSource>(folder.write("a.txt", "text")), std::make_unique<NoIds>());
+  PackedText stream(std::make_unique<TextSource>(folder.write("a.txt", "text")),
+                    std::make_unique<NoIds>());
   expect_error(ExitStatus::kData, {"a.txt", "no token for any document"}, [&] { take(stream, 1); });
 }
 

@@ -75,7 +75,8 @@ TEST(TextSourceTest, ShufflingIsAPermutationOfItsOwnInEveryEpoch) {
     folder.write(name + ".txt", name);
     all.insert(name);
   }
-  TextSource source(folder.path(), {true, 5, {}}), again(folder.path(), {true, 5, {}}), other(folder.path(), {true, 6, {}});
+  TextSource source(folder.path(), {true, 5, {}}), again(folder.path(), {true, 5, {}}),
+      other(folder.path(), {true, 6, {}});
   const auto first = texts_of(source, 20), second = texts_of(source, 20);
   EXPECT_EQ(std::set(first.begin(), first.end()), all);
   EXPECT_EQ(std::set(second.begin(), second.end()), all);
@@ -86,7 +87,8 @@ TEST(TextSourceTest, ShufflingIsAPermutationOfItsOwnInEveryEpoch) {
 
 TEST(TextSourceTest, RanksShareTheDocumentsOut) {
   ScratchFolder folder;
-  for (const char c : std::string("abcdefg")) folder.write(std::string(1, c) + ".txt", std::string(1, c));
+  for (const char c : std::string("abcdefg"))
+    folder.write(std::string(1, c) + ".txt", std::string(1, c));
   for (const bool shuffle : {false, true}) {
     std::multiset<std::string> seen;
     for (int64_t rank = 0; rank < 3; ++rank) {

@@ -45,7 +45,8 @@ TEST(Float8Binary, EveryUndefinedSymbolIsInLibtorchCpu) {
     void* address = dlsym(torch_cpu, name.c_str());
     Dl_info from{};
     ASSERT_TRUE(address && dladdr(address, &from)) << name << " is not in libtorch_cpu";
-    EXPECT_NE(std::string(from.dli_fname).find("libtorch_cpu"), std::string::npos) << name << " is in " << from.dli_fname;
+    EXPECT_NE(std::string(from.dli_fname).find("libtorch_cpu"), std::string::npos)
+        << name << " is in " << from.dli_fname;
   }
   EXPECT_GT(torch_symbols, 10);
 }

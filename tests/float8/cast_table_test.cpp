@@ -20,7 +20,8 @@ TEST_F(CastTables, DecodesEveryCode) {
     for (int code = 0; code < 256; ++code) {
       const float got = format == Format::kE4M3 ? decode<Format::kE4M3>(static_cast<uint8_t>(code))
                                                 : decode<Format::kE5M2>(static_cast<uint8_t>(code));
-      EXPECT_TRUE(same_float(got, expected[code])) << name_of(format) << " code " << code << ": " << got;
+      EXPECT_TRUE(same_float(got, expected[code]))
+          << name_of(format) << " code " << code << ": " << got;
     }
   }
 }
@@ -43,7 +44,8 @@ TEST_F(CastTables, CastsFloat32ProbesOnEveryInstructionSet) {
     for (const Format format : kFormats) {
       const auto expected = file[std::string(name_of(format)) + "_from_probe"].as<uint8_t>();
       std::vector<uint8_t> got(bits.size());
-      quantizer->cast(bits.data(), InputType::kFloat32, static_cast<int64_t>(bits.size()), 1.0F, format, got.data());
+      quantizer->cast(bits.data(), InputType::kFloat32, static_cast<int64_t>(bits.size()), 1.0F,
+                      format, got.data());
       EXPECT_EQ(difference(format, got, expected), "") << quantizer->name << " " << name_of(format);
     }
 }
@@ -76,7 +78,8 @@ TEST(Scale, EqualsTheFloat64FormulaForRandomAmaxes) {
     if (!std::isfinite(amax)) continue;
     for (const Format format : kFormats) {
       const double largest = format == Format::kE4M3 ? 448.0 : 57344.0;
-      ASSERT_EQ(scale_of(amax, format), static_cast<float>(largest / std::max<double>(amax, 1e-12))) << amax;
+      ASSERT_EQ(scale_of(amax, format), static_cast<float>(largest / std::max<double>(amax, 1e-12)))
+          << amax;
     }
   }
 }

@@ -1,4 +1,5 @@
-/// Every recipe's casts on the CPU against the reference data: scales, bytes and values, bit for bit.
+/// Every recipe's casts on the CPU against the reference data: scales, bytes and values, bit for
+/// bit.
 #include "cpu_cast.h"
 
 #include <gtest/gtest.h>
@@ -31,10 +32,16 @@ TEST(CpuCast, ReferenceCases) {
     Cast cast;
     Along along;
   } rows[] = {
-      {"tensorwise_e4m3", {Granularity::kTensor, Format::kE4M3, ScaleRule::kExact}, Along::kColumns},
+      {"tensorwise_e4m3",
+       {Granularity::kTensor, Format::kE4M3, ScaleRule::kExact},
+       Along::kColumns},
       {"tensorwise_e5m2", {Granularity::kTensor, Format::kE5M2, ScaleRule::kExact}, Along::kRows},
-      {"tensorwise_e4m3_pow2", {Granularity::kTensor, Format::kE4M3, ScaleRule::kPowerOfTwo}, Along::kColumns},
-      {"rowwise_e4m3_lastdim", {Granularity::kVector, Format::kE4M3, ScaleRule::kExact}, Along::kColumns},
+      {"tensorwise_e4m3_pow2",
+       {Granularity::kTensor, Format::kE4M3, ScaleRule::kPowerOfTwo},
+       Along::kColumns},
+      {"rowwise_e4m3_lastdim",
+       {Granularity::kVector, Format::kE4M3, ScaleRule::kExact},
+       Along::kColumns},
       {"rowwise_e4m3_lastdim_pow2", kVectorPow2, Along::kColumns},
       {"rowwise_e4m3_dim0_pow2", kVectorPow2, Along::kRows},
   };
@@ -45,12 +52,16 @@ TEST(CpuCast, ReferenceCases) {
       const std::string base = name + "/" + row.recipe + "/";
       const Matrix x = make_matrix(file[name + "/x"]);
       const Matrix scales = scales_of(x, row.cast, row.along);
-      EXPECT_EQ(difference(elements_of<float>(scales), file[base + "scale"].as<float>()), "") << base;
-      EXPECT_EQ(difference(row.cast.format, elements_of<uint8_t>(cast_to_bytes(x, row.cast, row.along, scales)),
+      EXPECT_EQ(difference(elements_of<float>(scales), file[base + "scale"].as<float>()), "")
+          << base;
+      EXPECT_EQ(difference(row.cast.format,
+                           elements_of<uint8_t>(cast_to_bytes(x, row.cast, row.along, scales)),
                            file[base + "fp8"].as<uint8_t>()),
                 "")
           << base;
-      EXPECT_EQ(difference(elements_of<float>(emulate_cast(x, row.cast, row.along, scales)), file[base + "dequant"].as<float>()), "")
+      EXPECT_EQ(difference(elements_of<float>(emulate_cast(x, row.cast, row.along, scales)),
+                           file[base + "dequant"].as<float>()),
+                "")
           << base;
       ++compared;
     }
@@ -84,7 +95,8 @@ TEST(CpuCast, BlocksOf128) {
     const Matrix scales = scales_of(x, row.cast, along);
     std::vector<float> inverse = elements_of<float>(scales);
     for (float& scale : inverse) scale = reciprocal(scale);
-    EXPECT_EQ(difference(inverse, file[std::string(row.reference) + "/scale_inv"].as<float>()), "") << row.reference;
+    EXPECT_EQ(difference(inverse, file[std::string(row.reference) + "/scale_inv"].as<float>()), "")
+        << row.reference;
     std::vector<uint8_t> bytes = elements_of<uint8_t>(cast_to_bytes(x, row.cast, along, scales));
     if (row.transposed) {
       std::vector<uint8_t> turned(bytes.size());
@@ -93,7 +105,10 @@ TEST(CpuCast, BlocksOf128) {
         for (size_t j = 0; j < width; ++j) turned[j * height + i] = bytes[i * width + j];
       bytes = turned;
     }
-    EXPECT_EQ(difference(Format::kE4M3, bytes, file[std::string(row.reference) + "/fp8"].as<uint8_t>()), "") << row.reference;
+    EXPECT_EQ(
+        difference(Format::kE4M3, bytes, file[std::string(row.reference) + "/fp8"].as<uint8_t>()),
+        "")
+        << row.reference;
   }
 }
 
@@ -111,12 +126,15 @@ TEST(CpuCast, BlocksOf32WithE8M0Scales) {
     for (const uint8_t exponent : exponents) expected.push_back(scale_of_e8m0(exponent));
     const Matrix scales = scales_of(x, kMx, Along::kColumns);
     EXPECT_EQ(difference(elements_of<float>(scales), expected), "") << base;
-    EXPECT_EQ(difference(Format::kE4M3, elements_of<uint8_t>(cast_to_bytes(x, kMx, Along::kColumns, scales)),
+    EXPECT_EQ(difference(Format::kE4M3,
+                         elements_of<uint8_t>(cast_to_bytes(x, kMx, Along::kColumns, scales)),
                          file[base + "fp8"].as<uint8_t>()),
               "")
         << base;
     if (!poison) {
-      EXPECT_EQ(difference(elements_of<float>(emulate_cast(x, kMx, Along::kColumns, scales)), file[base + "dequant"].as<float>()), "")
+      EXPECT_EQ(difference(elements_of<float>(emulate_cast(x, kMx, Along::kColumns, scales)),
+                           file[base + "dequant"].as<float>()),
+                "")
           << base;
     }
     ++(poison ? poisoned : compared);
@@ -174,8 +192,9 @@ double sqnr_db(const std::vector<double>& exact, const std::vector<double>& got)
   return 10 * std::log10(signal / noise);
 }
 
-/// The figures belong to draws of their own. Another draw of the same distribution has another heaviest
-/// value, which decides for a whole tensor: hence the margins of two decibels and three times the losses.
+/// The figures belong to draws of their own. Another draw of the same distribution has another
+/// heaviest value, which decides for a whole tensor: hence the margins of two decibels and three
+/// times the losses.
 TEST(CpuCast, SignalToNoiseAndUnderflowOfEveryGranularity) {
   const auto figures = titan::test::golden_json("float8/sqnr.json").at("quant");
   const std::map<std::string, Cast> casts = {
@@ -190,16 +209,22 @@ TEST(CpuCast, SignalToNoiseAndUnderflowOfEveryGranularity) {
   };
   int compared = 0;
   for (const auto& figure : figures) {
-    const auto found = casts.find(figure.at("recipe").get<std::string>() + " " + figure.at("fmt").get<std::string>());
+    const auto found = casts.find(figure.at("recipe").get<std::string>() + " " +
+                                  figure.at("fmt").get<std::string>());
     if (found == casts.end()) continue;
     for (const char* distribution : {"normal", "outlier_1e-4_x100", "student_t3", "grad_rowvar"}) {
       const Matrix x = drawn(distribution);
       const Matrix scales = scales_of(x, found->second, Along::kColumns);
       const std::string where = found->first + " " + distribution;
       const double expected = figure.at("sqnr_db").at(distribution).get<double>();
-      EXPECT_GT(sqnr_db(values_of(x), values_of(emulate_cast(x, found->second, Along::kColumns, scales))), expected - 2) << where;
+      EXPECT_GT(
+          sqnr_db(values_of(x), values_of(emulate_cast(x, found->second, Along::kColumns, scales))),
+          expected - 2)
+          << where;
       const double lost = figure.at("flushed_to_zero_pct").at(distribution).get<double>();
-      EXPECT_LE(100 * loss_of_cast(x, found->second, Along::kColumns, scales).underflow, 3 * lost + 0.02) << where;
+      EXPECT_LE(100 * loss_of_cast(x, found->second, Along::kColumns, scales).underflow,
+                3 * lost + 0.02)
+          << where;
       ++compared;
     }
   }
@@ -212,9 +237,11 @@ TEST(CpuCast, LossesAreWhatTheBytesSay) {
     const Matrix x = make_matrix(file[std::string(name) + "/x"]);
     const std::vector<double> values = values_of(x);
     for (const Along along : {Along::kColumns, Along::kRows})
-      for (const Cast& cast : {Cast{Granularity::kTensor, Format::kE4M3, ScaleRule::kExact}, kVectorPow2, kMx}) {
+      for (const Cast& cast :
+           {Cast{Granularity::kTensor, Format::kE4M3, ScaleRule::kExact}, kVectorPow2, kMx}) {
         const Matrix scales = scales_of(x, cast, along);
-        const std::vector<uint8_t> bytes = elements_of<uint8_t>(cast_to_bytes(x, cast, along, scales));
+        const std::vector<uint8_t> bytes =
+            elements_of<uint8_t>(cast_to_bytes(x, cast, along, scales));
         double non_zero = 0, lost = 0;
         for (size_t i = 0; i < bytes.size(); ++i) {
           non_zero += values[i] != 0;
@@ -223,9 +250,14 @@ TEST(CpuCast, LossesAreWhatTheBytesSay) {
         EXPECT_DOUBLE_EQ(loss_of_cast(x, cast, along, scales).underflow, lost / non_zero) << name;
       }
     // A stale scale that is too large saturates what lies beyond it.
-    Matrix half = scales_of(x, {Granularity::kTensor, Format::kE4M3, ScaleRule::kExact}, Along::kColumns);
+    Matrix half =
+        scales_of(x, {Granularity::kTensor, Format::kE4M3, ScaleRule::kExact}, Along::kColumns);
     *static_cast<float*>(half.mutable_data_ptr()) *= 4;
-    EXPECT_GT(loss_of_cast(x, {Granularity::kTensor, Format::kE4M3, ScaleRule::kExact}, Along::kColumns, half).saturation, 0) << name;
+    EXPECT_GT(loss_of_cast(x, {Granularity::kTensor, Format::kE4M3, ScaleRule::kExact},
+                           Along::kColumns, half)
+                  .saturation,
+              0)
+        << name;
   }
 }
 

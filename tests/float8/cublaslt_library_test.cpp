@@ -1,5 +1,5 @@
-/// The real cuBLASLt, which describes products without a GPU: found at run time, and every attribute of every product
-/// that the backend asks for is read back from it.
+/// The real cuBLASLt, which describes products without a GPU: found at run time, and every
+/// attribute of every product that the backend asks for is read back from it.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,8 @@ namespace {
 
 /// One product as the real library has it in its descriptors.
 struct ReadBack {
-  int32_t compute, scale_type, pointer_mode, transa, transb, transc, epilogue, bias_type, a_mode, b_mode, d_mode, sm_count;
+  int32_t compute, scale_type, pointer_mode, transa, transb, transc, epilogue, bias_type, a_mode,
+      b_mode, d_mode, sm_count;
   int8_t fast;
   const void *a_scale, *b_scale, *c_scale, *d_scale, *bias, *amax;
   struct Layout {
@@ -44,12 +45,14 @@ template <class T, class Handle, class Attribute, class Function>
 void read(Function* get, Handle handle, Attribute attribute, T& value) {
   size_t written = 0;
   value = T{};
-  EXPECT_EQ(get(handle, attribute, &value, sizeof value, &written), CUBLAS_STATUS_SUCCESS) << attribute;
+  EXPECT_EQ(get(handle, attribute, &value, sizeof value, &written), CUBLAS_STATUS_SUCCESS)
+      << attribute;
   EXPECT_EQ(written, sizeof value) << attribute;
 }
 
 ReadBack::Layout read_layout(cublasLtMatrixLayout_t layout) {
-  const auto get = real<decltype(cublasLtMatrixLayoutGetAttribute)>("cublasLtMatrixLayoutGetAttribute");
+  const auto get =
+      real<decltype(cublasLtMatrixLayoutGetAttribute)>("cublasLtMatrixLayoutGetAttribute");
   ReadBack::Layout got{};
   read(get, layout, CUBLASLT_MATRIX_LAYOUT_TYPE, got.type);
   read(get, layout, CUBLASLT_MATRIX_LAYOUT_ORDER, got.order);
@@ -62,8 +65,10 @@ ReadBack::Layout read_layout(cublasLtMatrixLayout_t layout) {
 }
 
 /// In place of the heuristic, which needs a GPU.
-cublasStatus_t CUBLASWINAPI describe(cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                     cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference, int,
+cublasStatus_t CUBLASWINAPI describe(cublasLtHandle_t, cublasLtMatmulDesc_t desc,
+                                     cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                     cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                     cublasLtMatmulPreference_t preference, int,
                                      cublasLtMatmulHeuristicResult_t*, int* count) {
   const auto get = real<decltype(cublasLtMatmulDescGetAttribute)>("cublasLtMatmulDescGetAttribute");
   ReadBack got{};
@@ -87,7 +92,8 @@ cublasStatus_t CUBLASWINAPI describe(cublasLtHandle_t, cublasLtMatmulDesc_t desc
   read(get, desc, CUBLASLT_MATMUL_DESC_AMAX_D_POINTER, got.amax);
   read(get, desc, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, got.sm_count);
   got.a = read_layout(a), got.b = read_layout(b), got.c = read_layout(c), got.d = read_layout(d);
-  const auto get_preference = real<decltype(cublasLtMatmulPreferenceGetAttribute)>("cublasLtMatmulPreferenceGetAttribute");
+  const auto get_preference =
+      real<decltype(cublasLtMatmulPreferenceGetAttribute)>("cublasLtMatmulPreferenceGetAttribute");
   read(get_preference, preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, got.workspace);
   read(get_preference, preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, got.alignment[0]);
   read(get_preference, preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, got.alignment[1]);
@@ -103,9 +109,11 @@ cublasStatus_t CUBLASWINAPI no_handle(cublasLtHandle_t* out) {
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t CUBLASWINAPI no_destroy(cublasLtHandle_t) { return CUBLAS_STATUS_SUCCESS; }
-cublasStatus_t CUBLASWINAPI no_product(cublasLtHandle_t, cublasLtMatmulDesc_t, const void*, const void*, cublasLtMatrixLayout_t, const void*,
-                                       cublasLtMatrixLayout_t, const void*, const void*, cublasLtMatrixLayout_t, void*,
-                                       cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t*, void*, size_t, cudaStream_t) {
+cublasStatus_t CUBLASWINAPI no_product(cublasLtHandle_t, cublasLtMatmulDesc_t, const void*,
+                                       const void*, cublasLtMatrixLayout_t, const void*,
+                                       cublasLtMatrixLayout_t, const void*, const void*,
+                                       cublasLtMatrixLayout_t, void*, cublasLtMatrixLayout_t,
+                                       const cublasLtMatmulAlgo_t*, void*, size_t, cudaStream_t) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -130,8 +138,10 @@ struct Expected {
   bool fast, bias;
 };
 
-constexpr int32_t kScalar = CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F, kRows = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F,
-                  kBlocks = CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F, kSquares = CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F,
+constexpr int32_t kScalar = CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F,
+                  kRows = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F,
+                  kBlocks = CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
+                  kSquares = CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F,
                   kMx = CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0;
 
 /// 33 tokens, in 160, out 96: y, dx, dw. Tokens are padded to 48, with mxfp8 to 64.
@@ -164,7 +174,8 @@ std::vector<Expected> expected_products(Recipe recipe, bool hopper, bool bias) {
   return {};
 }
 
-void expect_layout(const ReadBack::Layout& got, cudaDataType_t type, uint64_t rows, uint64_t columns, const std::string& where) {
+void expect_layout(const ReadBack::Layout& got, cudaDataType_t type, uint64_t rows,
+                   uint64_t columns, const std::string& where) {
   EXPECT_EQ(got.type, static_cast<uint32_t>(type)) << where;
   EXPECT_EQ(got.order, CUBLASLT_ORDER_COL) << where;
   EXPECT_EQ(got.rows, rows) << where;
@@ -174,8 +185,8 @@ void expect_layout(const ReadBack::Layout& got, cudaDataType_t type, uint64_t ro
   EXPECT_EQ(got.batch_stride, 0) << where;
 }
 
-void expect_product(const ReadBack& got, const Expected& expected, cudaDataType_t result, bool unit_scales, int32_t capability,
-                    const std::string& where) {
+void expect_product(const ReadBack& got, const Expected& expected, cudaDataType_t result,
+                    bool unit_scales, int32_t capability, const std::string& where) {
   EXPECT_EQ(got.compute, CUBLAS_COMPUTE_32F) << where;
   EXPECT_EQ(got.scale_type, CUDA_R_32F) << where;
   EXPECT_EQ(got.pointer_mode, CUBLASLT_POINTER_MODE_HOST) << where;
@@ -186,12 +197,14 @@ void expect_product(const ReadBack& got, const Expected& expected, cudaDataType_
   EXPECT_EQ(got.b_mode, expected.b_mode) << where;
   EXPECT_EQ(got.d_mode, kScalar) << where;
   EXPECT_EQ(got.fast, expected.fast ? 1 : 0) << where;
-  EXPECT_EQ(got.epilogue, expected.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT) << where;
+  EXPECT_EQ(got.epilogue, expected.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT)
+      << where;
   EXPECT_EQ(got.bias != nullptr, expected.bias) << where;
   EXPECT_TRUE(!expected.bias || got.bias_type == CUDA_R_16BF) << where;
   for (const void* scale : {got.a_scale, got.b_scale}) {
     EXPECT_EQ(scale == nullptr, unit_scales) << where;
-    EXPECT_TRUE(expected.a_mode == kScalar || reinterpret_cast<uintptr_t>(scale) % 16 == 0) << where;
+    EXPECT_TRUE(expected.a_mode == kScalar || reinterpret_cast<uintptr_t>(scale) % 16 == 0)
+        << where;
   }
   EXPECT_EQ(got.c_scale, nullptr) << where;
   EXPECT_EQ(got.d_scale, nullptr) << where;
@@ -201,7 +214,8 @@ void expect_product(const ReadBack& got, const Expected& expected, cudaDataType_
   expect_layout(got.b, expected.b, expected.k, expected.n, where + " B");
   expect_layout(got.c, result, expected.m, expected.n, where + " C");
   expect_layout(got.d, result, expected.m, expected.n, where + " D");
-  for (const uint32_t alignment : got.alignment) EXPECT_TRUE(alignment >= 16 && alignment <= 256) << where << " " << alignment;
+  for (const uint32_t alignment : got.alignment)
+    EXPECT_TRUE(alignment >= 16 && alignment <= 256) << where << " " << alignment;
   EXPECT_EQ(got.workspace, uint64_t{capability >= 90 ? 32u : 4u} << 20) << where;
 }
 
@@ -215,14 +229,17 @@ TEST(CublasLtLibrary, EveryProductReadsBackAsItShould) {
         for (const ScalarType type : {ScalarType::BFloat16, ScalarType::Float}) {
           auto device = TITAN_SIZED(titan_device_info);
           device.type = TITAN_CUDA;
-          device.capability_major = capability / 10, device.capability_minor = capability % 10, device.cublaslt_version = 130100;
+          device.capability_major = capability / 10, device.capability_minor = capability % 10,
+          device.cublaslt_version = 130100;
           if (check_device(device, {recipe, true, false, 130100})) continue;
-          const std::string where = std::string(recipe_name(recipe)) + " on " + std::to_string(capability) + (bias ? " with bias" : "");
+          const std::string where = std::string(recipe_name(recipe)) + " on " +
+                                    std::to_string(capability) + (bias ? " with bias" : "");
           DeviceSettings settings{capability / 10, capability % 10, has_vector_scales(device)};
           settings.fast_y = usual_fast_accumulation(recipe).y;
           device::CudaBackend backend(plan_of(recipe), settings, &describing_table);
           const auto ones = [&](int64_t rows, int64_t columns) {
-            return torch::stable::to(make_matrix(values.data(), rows, columns, ScalarType::Float), type);
+            return torch::stable::to(make_matrix(values.data(), rows, columns, ScalarType::Float),
+                                     type);
           };
           const int64_t shape[1] = {96};
           ForwardCall call = forward_call(ones(33, 160), ones(96, 160));
@@ -237,8 +254,9 @@ TEST(CublasLtLibrary, EveryProductReadsBackAsItShould) {
           for (size_t i = 0; i < expected.size(); ++i) {
             // A float32 result takes no bias in the epilogue: cuBLASLt's would be bfloat16.
             if (type == ScalarType::Float) expected[i].bias = false;
-            expect_product(read_back()[i], expected[i], type == ScalarType::Float ? CUDA_R_32F : CUDA_R_16BF, of_rows && capability != 90,
-                           capability, where + " product " + std::to_string(i));
+            expect_product(
+                read_back()[i], expected[i], type == ScalarType::Float ? CUDA_R_32F : CUDA_R_16BF,
+                of_rows && capability != 90, capability, where + " product " + std::to_string(i));
             ++compared;
           }
         }
@@ -248,7 +266,8 @@ TEST(CublasLtLibrary, EveryProductReadsBackAsItShould) {
 TEST(CublasLtLibrary, TheMappedCopyIsPreferred) {
   ASSERT_NE(library(), nullptr);
   // The toolkit's copy is mapped now, as torch maps its own.
-  EXPECT_EQ(reinterpret_cast<void*>(device::load_cublaslt().get_version), dlsym(library(), "cublasLtGetVersion"));
+  EXPECT_EQ(reinterpret_cast<void*>(device::load_cublaslt().get_version),
+            dlsym(library(), "cublasLtGetVersion"));
   EXPECT_GE(device::load_cublaslt().get_version(), 120100u);
 }
 

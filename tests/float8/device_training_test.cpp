@@ -1,6 +1,7 @@
-/// The shipped device objects train the reference model: a build of the plugin in which nothing but cuBLASLt's function
-/// table and the launch of kernels is a double, beside the plugin that emulates. Optimizer, accumulation of
-/// micro-batches, validation in between, recomputation and mixed precision are the trainer's own.
+/// The shipped device objects train the reference model: a build of the plugin in which nothing but
+/// cuBLASLt's function table and the launch of kernels is a double, beside the plugin that
+/// emulates. Optimizer, accumulation of micro-batches, validation in between, recomputation and
+/// mixed precision are the trainer's own.
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <c10/core/GradMode.h>
@@ -44,7 +45,8 @@ DeviceFacts gpu(int32_t capability) {
 
 /// Three steps of two micro-batches, each step followed by a pass without gradients.
 Result train(const Variant& variant) {
-  static const converters::Registry emulating = registry_of(FLOAT8_PLUGIN), on_double = registry_of(FLOAT8_ON_DOUBLE);
+  static const converters::Registry emulating = registry_of(FLOAT8_PLUGIN),
+                                    on_double = registry_of(FLOAT8_ON_DOUBLE);
   setenv("FLOAT8_DOUBLE_CAPABILITY", std::to_string(variant.capability).c_str(), 1);
   model::ModelArgs args = golden_args();
   args.n_layers = 1;
@@ -53,10 +55,12 @@ Result train(const Variant& variant) {
   wanted.options["recipe"] = {false, {variant.recipe}};
   wanted.options["amax_history_len"] = {false, {int64_t{variant.recipe == "delayed" ? 3 : 1024}}};
   wanted.options["grad_weight_fp32"] = {false, {variant.float32_gradients}};
-  ModelConvertersContainer container(variant.device ? on_double : emulating, {wanted}, variant.device ? gpu(variant.capability) : DeviceFacts{});
+  ModelConvertersContainer container(variant.device ? on_double : emulating, {wanted},
+                                     variant.device ? gpu(variant.capability) : DeviceFacts{});
   container.convert(model);
   model::materialize(model, at::kCPU, 7);
-  for (const auto& named : model::named_parameters(model)) named.parameter->tensor.requires_grad_(true);
+  for (const auto& named : model::named_parameters(model))
+    named.parameter->tensor.requires_grad_(true);
   if (variant.recompute)
     for (int64_t layer = 0; layer < args.n_layers; ++layer)
       model.find("layers." + std::to_string(layer))->set_recompute(model::Recompute::kAll);
@@ -64,12 +68,15 @@ Result train(const Variant& variant) {
   optim::AdamOptions options;
   options.lr = 1e-3;
   optim::Optimizer optimizer(optim::trainable_tensors(model), options);
-  optimizer.register_step_post_hook([&](int64_t step) { container.post_optimizer_hook(model, step); });
+  optimizer.register_step_post_hook(
+      [&](int64_t step) { container.post_optimizer_hook(model, step); });
   std::unique_ptr<model::MixedPrecision> mixed;
   if (variant.mixed_precision) mixed = std::make_unique<model::MixedPrecision>(at::kBFloat16);
 
   Result result;
-  const auto batch = [&](int64_t number) { return ((at::arange(2 * 17, at::kLong) * 7 + number * 31) % args.vocab_size).view({2, 17}); };
+  const auto batch = [&](int64_t number) {
+    return ((at::arange(2 * 17, at::kLong) * 7 + number * 31) % args.vocab_size).view({2, 17});
+  };
   for (int64_t step = 1; step <= 3; ++step) {
     double loss_of_step = 0;
     for (int64_t micro_batch = 0; micro_batch < 2; ++micro_batch) {
@@ -79,7 +86,8 @@ Result train(const Variant& variant) {
       context.training = true;
       context.mixed_precision = mixed.get();
       const at::Tensor tokens = batch(2 * step + micro_batch);
-      const at::Tensor loss = model::cross_entropy(model(context, {tokens}), at::roll(tokens, -1, 1), 4 * 17);
+      const at::Tensor loss =
+          model::cross_entropy(model(context, {tokens}), at::roll(tokens, -1, 1), 4 * 17);
       loss.backward();
       loss_of_step += loss.item<double>();
     }
@@ -92,17 +100,23 @@ Result train(const Variant& variant) {
     context.step = step;
     context.mixed_precision = mixed.get();
     const at::Tensor tokens = batch(99);
-    result.validation = model::cross_entropy(model(context, {tokens}), at::roll(tokens, -1, 1), 2 * 17).item<double>();
+    result.validation =
+        model::cross_entropy(model(context, {tokens}), at::roll(tokens, -1, 1), 2 * 17)
+            .item<double>();
   }
-  for (const auto& named : model::named_parameters(model)) result.parameters[named.fqn] = named.parameter->tensor.detach();
-  for (const auto& named : model::named_buffers(model)) result.buffers[named.fqn] = named.buffer->tensor;
+  for (const auto& named : model::named_parameters(model))
+    result.parameters[named.fqn] = named.parameter->tensor.detach();
+  for (const auto& named : model::named_buffers(model))
+    result.buffers[named.fqn] = named.buffer->tensor;
   return result;
 }
 
-void expect_alike(const Result& device, const Result& emulated, double tolerance, const std::string& where) {
+void expect_alike(const Result& device, const Result& emulated, double tolerance,
+                  const std::string& where) {
   ASSERT_EQ(device.losses.size(), emulated.losses.size());
   for (size_t i = 0; i < device.losses.size(); ++i)
-    EXPECT_NEAR(device.losses[i], emulated.losses[i], tolerance * emulated.losses[i]) << where << " step " << i;
+    EXPECT_NEAR(device.losses[i], emulated.losses[i], tolerance * emulated.losses[i])
+        << where << " step " << i;
   EXPECT_NEAR(device.validation, emulated.validation, tolerance * emulated.validation) << where;
   ASSERT_EQ(device.buffers.size(), emulated.buffers.size()) << where;
   for (const auto& [name, buffer] : emulated.buffers) {
@@ -114,9 +128,15 @@ void expect_alike(const Result& device, const Result& emulated, double tolerance
 
 TEST(DeviceTraining, EveryRecipeTrainsAsItsEmulation) {
   std::map<std::string, double> last;
-  for (const auto& [recipe, capability] : std::vector<std::pair<std::string, int32_t>>{
-           {"tensorwise", 89}, {"delayed", 90}, {"rowwise", 90}, {"rowwise", 120}, {"rowwise_with_gw_hp", 90}, {"rowwise_with_gw_hp", 100},
-           {"blockwise", 90}, {"mxfp8", 100}}) {
+  for (const auto& [recipe, capability] :
+       std::vector<std::pair<std::string, int32_t>>{{"tensorwise", 89},
+                                                    {"delayed", 90},
+                                                    {"rowwise", 90},
+                                                    {"rowwise", 120},
+                                                    {"rowwise_with_gw_hp", 90},
+                                                    {"rowwise_with_gw_hp", 100},
+                                                    {"blockwise", 90},
+                                                    {"mxfp8", 100}}) {
     Variant variant;
     variant.recipe = recipe;
     const Result emulated = train(variant);
@@ -142,8 +162,10 @@ TEST(DeviceTraining, RecomputationChangesNothing) {
     variant.recompute = true;
     const Result again = train(variant);
     EXPECT_EQ(again.losses, kept.losses) << recipe;
-    for (const auto& [name, buffer] : kept.buffers) EXPECT_TRUE(at::equal(again.buffers.at(name), buffer)) << recipe << " " << name;
-    for (const auto& [name, parameter] : kept.parameters) EXPECT_TRUE(at::equal(again.parameters.at(name), parameter)) << recipe << " " << name;
+    for (const auto& [name, buffer] : kept.buffers)
+      EXPECT_TRUE(at::equal(again.buffers.at(name), buffer)) << recipe << " " << name;
+    for (const auto& [name, parameter] : kept.parameters)
+      EXPECT_TRUE(at::equal(again.parameters.at(name), parameter)) << recipe << " " << name;
   }
 }
 
@@ -156,7 +178,8 @@ TEST(DeviceTraining, InMixedPrecisionWithGradientsAddedUpInFloat32) {
       variant.float32_gradients = float32;
       const Result emulated = train(variant);
       variant.device = true;
-      expect_alike(train(variant), emulated, 3e-3, std::string(recipe) + (float32 ? " float32 gradients" : ""));
+      expect_alike(train(variant), emulated, 3e-3,
+                   std::string(recipe) + (float32 ? " float32 gradients" : ""));
     }
 }
 

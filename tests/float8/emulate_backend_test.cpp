@@ -10,7 +10,8 @@ namespace {
 
 Layer run(const GoldenTensor& x, const GoldenTensor& w, const GoldenTensor& grad_y,
           Recipe recipe = Recipe::kTensorwise, std::optional<bool> power_of_two = std::nullopt) {
-  return run_layer(*make_emulate_backend(plan_of(recipe, power_of_two)), make_matrix(x), make_matrix(w), make_matrix(grad_y));
+  return run_layer(*make_emulate_backend(plan_of(recipe, power_of_two)), make_matrix(x),
+                   make_matrix(w), make_matrix(grad_y));
 }
 
 TEST(EmulateBackend, ReferenceLinearCases) {
@@ -20,19 +21,32 @@ TEST(EmulateBackend, ReferenceLinearCases) {
   for (const auto& [name, facts] : cases.items()) {
     const auto recipe = find_recipe(name.substr(0, name.find('/')));
     ASSERT_TRUE(recipe) << name;
-    const Layer got = run(file[name + "/x"], file[name + "/w"], file[name + "/grad_output"], *recipe);
+    const Layer got =
+        run(file[name + "/x"], file[name + "/w"], file[name + "/grad_output"], *recipe);
     // One rounding of a bfloat16 result; for float32 the order of summation.
     const double tolerance = name.find("/bf16/") != std::string::npos ? 0x1p-7 : 2e-5;
-    EXPECT_LE(relative_error(values_of(got.y), file[name + "/ref64/y_nobias"].as_double()), tolerance) << name;
-    EXPECT_LE(relative_error(values_of(got.grad_x), file[name + "/ref64/grad_input"].as_double()), tolerance) << name;
-    EXPECT_LE(relative_error(values_of(got.grad_w), file[name + "/ref64/grad_weight"].as_double()), tolerance) << name;
-    EXPECT_LE(relative_error(values_of(got.grad_x), file[name + "/grad_input"].as_double()), tolerance) << name;
-    EXPECT_LE(relative_error(values_of(got.grad_w), file[name + "/grad_weight"].as_double()), tolerance) << name;
+    EXPECT_LE(relative_error(values_of(got.y), file[name + "/ref64/y_nobias"].as_double()),
+              tolerance)
+        << name;
+    EXPECT_LE(relative_error(values_of(got.grad_x), file[name + "/ref64/grad_input"].as_double()),
+              tolerance)
+        << name;
+    EXPECT_LE(relative_error(values_of(got.grad_w), file[name + "/ref64/grad_weight"].as_double()),
+              tolerance)
+        << name;
+    EXPECT_LE(relative_error(values_of(got.grad_x), file[name + "/grad_input"].as_double()),
+              tolerance)
+        << name;
+    EXPECT_LE(relative_error(values_of(got.grad_w), file[name + "/grad_weight"].as_double()),
+              tolerance)
+        << name;
     if (facts.contains("nonfinite")) {
       const auto& counts = facts.at("nonfinite");
       EXPECT_EQ(count_nan(values_of(got.y)), counts.at("y_nan").get<int64_t>()) << name;
-      EXPECT_EQ(count_nan(values_of(got.grad_x)), counts.at("grad_input_nan").get<int64_t>()) << name;
-      EXPECT_EQ(count_nan(values_of(got.grad_w)), counts.at("grad_weight_nan").get<int64_t>()) << name;
+      EXPECT_EQ(count_nan(values_of(got.grad_x)), counts.at("grad_input_nan").get<int64_t>())
+          << name;
+      EXPECT_EQ(count_nan(values_of(got.grad_w)), counts.at("grad_weight_nan").get<int64_t>())
+          << name;
       ++poisoned;
     } else {
       ++finite;
@@ -47,19 +61,27 @@ TEST(EmulateBackend, ReferenceBlocksOf128) {
   for (const bool power_of_two : {false, true}) {
     // The reference with powers of two has no floor of 1e-12, which these tensors do not reach.
     const std::string base = std::string("lin/") + (power_of_two ? "te/" : "torchao/");
-    const Layer got = run(file["lin/x"], file["lin/w"], file["lin/grad_output"], Recipe::kBlockwise, power_of_two);
+    const Layer got = run(file["lin/x"], file["lin/w"], file["lin/grad_output"], Recipe::kBlockwise,
+                          power_of_two);
     EXPECT_LE(relative_error(values_of(got.y), file[base + "y_f32"].as_double()), 0x1p-7) << base;
-    EXPECT_LE(relative_error(values_of(got.grad_x), file[base + "grad_input_f32"].as_double()), 0x1p-7) << base;
-    EXPECT_LE(relative_error(values_of(got.grad_w), file[base + "grad_weight_f32"].as_double()), 0x1p-7) << base;
+    EXPECT_LE(relative_error(values_of(got.grad_x), file[base + "grad_input_f32"].as_double()),
+              0x1p-7)
+        << base;
+    EXPECT_LE(relative_error(values_of(got.grad_w), file[base + "grad_weight_f32"].as_double()),
+              0x1p-7)
+        << base;
   }
 }
 
 TEST(EmulateBackend, ReferenceBlocksOf32) {
   const GoldenFile file("float8/mxfp8.safetensors");
-  const Layer got = run(file["lin/rceil/x"], file["lin/rceil/w"], file["lin/rceil/grad_output"], Recipe::kMxfp8);
+  const Layer got =
+      run(file["lin/rceil/x"], file["lin/rceil/w"], file["lin/rceil/grad_output"], Recipe::kMxfp8);
   EXPECT_LE(relative_error(values_of(got.y), file["lin/rceil/ref64_y"].as_double()), 0x1p-7);
-  EXPECT_LE(relative_error(values_of(got.grad_x), file["lin/rceil/grad_input"].as_double()), 0x1p-7);
-  EXPECT_LE(relative_error(values_of(got.grad_w), file["lin/rceil/grad_weight"].as_double()), 0x1p-7);
+  EXPECT_LE(relative_error(values_of(got.grad_x), file["lin/rceil/grad_input"].as_double()),
+            0x1p-7);
+  EXPECT_LE(relative_error(values_of(got.grad_w), file["lin/rceil/grad_weight"].as_double()),
+            0x1p-7);
 }
 
 TEST(EmulateBackend, ReferenceVectors) {
@@ -68,11 +90,19 @@ TEST(EmulateBackend, ReferenceVectors) {
     const std::string base = "linear." + type + ".";
     const Layer got = run(file[base + "x"], file[base + "w"], file[base + "grad_out"]);
     const double tolerance = type == "bf16" ? 0x1p-7 : 2e-6;
-    EXPECT_LE(relative_error(values_of(got.y), file[base + "tensorwise.out"].as_double()), tolerance) << type;
-    EXPECT_LE(relative_error(values_of(got.grad_x), file[base + "tensorwise.grad_x"].as_double()), tolerance) << type;
-    EXPECT_LE(relative_error(values_of(got.grad_w), file[base + "tensorwise.grad_w"].as_double()), tolerance) << type;
+    EXPECT_LE(relative_error(values_of(got.y), file[base + "tensorwise.out"].as_double()),
+              tolerance)
+        << type;
+    EXPECT_LE(relative_error(values_of(got.grad_x), file[base + "tensorwise.grad_x"].as_double()),
+              tolerance)
+        << type;
+    EXPECT_LE(relative_error(values_of(got.grad_w), file[base + "tensorwise.grad_w"].as_double()),
+              tolerance)
+        << type;
     // Far from both the product in high precision and another recipe, so this is tensorwise fp8.
-    EXPECT_GT(relative_error(values_of(got.y), file[base + "rowwise.out"].as_double()), 4 * tolerance) << type;
+    EXPECT_GT(relative_error(values_of(got.y), file[base + "rowwise.out"].as_double()),
+              4 * tolerance)
+        << type;
   }
 }
 
@@ -82,16 +112,22 @@ TEST(EmulateBackend, BiasAndItsGradient) {
   int compared = 0;
   for (const auto& [name, facts] : cases.items()) {
     if (facts.contains("nonfinite")) continue;
-    const auto backend = make_emulate_backend(plan_of(*find_recipe(name.substr(0, name.find('/')))));
+    const auto backend =
+        make_emulate_backend(plan_of(*find_recipe(name.substr(0, name.find('/')))));
     ForwardCall call = forward_call(make_matrix(file[name + "/x"]), make_matrix(file[name + "/w"]));
     const GoldenTensor& bias = file[name + "/b"];
     call.bias = torch::stable::reshape(make_matrix(bias), {bias.shape.data(), bias.shape.size()});
     const Forward forward = backend->forward(call);
     const double tolerance = name.find("/bf16/") != std::string::npos ? 0x1p-7 : 2e-5;
-    EXPECT_LE(relative_error(values_of(forward.y), file[name + "/y"].as_double()), tolerance) << name;
-    BackwardCall backward = backward_call(make_matrix(file[name + "/grad_output"]), forward, call.x.size(1));
+    EXPECT_LE(relative_error(values_of(forward.y), file[name + "/y"].as_double()), tolerance)
+        << name;
+    BackwardCall backward =
+        backward_call(make_matrix(file[name + "/grad_output"]), forward, call.x.size(1));
     backward.needs_bias = true;
-    EXPECT_LE(relative_error(values_of(*backend->backward(backward).bias), file[name + "/grad_bias"].as_double()), tolerance) << name;
+    EXPECT_LE(relative_error(values_of(*backend->backward(backward).bias),
+                             file[name + "/grad_bias"].as_double()),
+              tolerance)
+        << name;
     ++compared;
   }
   EXPECT_GT(compared, 0);
@@ -129,21 +165,23 @@ TEST(EmulateBackend, GivesOnlyTheGradientsThatAreWanted) {
 }
 
 TEST(EmulateBackend, AnyNumberOfTokens) {
-  for (const Recipe recipe : all_recipes()) for (const int64_t tokens : {0, 1, 17, 33}) {
-    const std::vector<float> ones(static_cast<size_t>(64 * 64), 1.0F);
-    const auto backend = make_emulate_backend(plan_of(recipe));
-    const Matrix x = make_matrix(ones.data(), tokens, 32, ScalarType::Float);
-    const Matrix w = make_matrix(ones.data(), 16, 32, ScalarType::Float);
-    const Matrix grad = make_matrix(ones.data(), tokens, 16, ScalarType::Float);
-    const Layer got = run_layer(*backend, x, w, grad);
-    ASSERT_EQ(got.y.size(0), tokens);
-    ASSERT_EQ(got.y.size(1), 16);
-    for (const double value : values_of(got.y)) EXPECT_EQ(value, 32.0);
-    ASSERT_EQ(got.grad_x.size(0), tokens);
-    for (const double value : values_of(got.grad_x)) EXPECT_EQ(value, 16.0);
-    ASSERT_EQ(got.grad_w.size(0), 16);
-    for (const double value : values_of(got.grad_w)) EXPECT_EQ(value, static_cast<double>(tokens));
-  }
+  for (const Recipe recipe : all_recipes())
+    for (const int64_t tokens : {0, 1, 17, 33}) {
+      const std::vector<float> ones(static_cast<size_t>(64 * 64), 1.0F);
+      const auto backend = make_emulate_backend(plan_of(recipe));
+      const Matrix x = make_matrix(ones.data(), tokens, 32, ScalarType::Float);
+      const Matrix w = make_matrix(ones.data(), 16, 32, ScalarType::Float);
+      const Matrix grad = make_matrix(ones.data(), tokens, 16, ScalarType::Float);
+      const Layer got = run_layer(*backend, x, w, grad);
+      ASSERT_EQ(got.y.size(0), tokens);
+      ASSERT_EQ(got.y.size(1), 16);
+      for (const double value : values_of(got.y)) EXPECT_EQ(value, 32.0);
+      ASSERT_EQ(got.grad_x.size(0), tokens);
+      for (const double value : values_of(got.grad_x)) EXPECT_EQ(value, 16.0);
+      ASSERT_EQ(got.grad_w.size(0), 16);
+      for (const double value : values_of(got.grad_w))
+        EXPECT_EQ(value, static_cast<double>(tokens));
+    }
 }
 
 TEST(EmulateBackend, OtherTypesAreRefusedByName) {

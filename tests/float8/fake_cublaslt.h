@@ -24,7 +24,7 @@ struct FakeCublasLt {
   int live_objects = 0;          ///< descriptors, layouts, preferences and handles not destroyed
   uint64_t workspace_limit = 0;  ///< of the last preference
   std::vector<FakeProduct> products;
-  const char* refused = "";      ///< the rule that the last refusal was for
+  const char* refused = "";  ///< the rule that the last refusal was for
 };
 FakeCublasLt& fake_cublaslt();
 const device::CublasLt& fake_cublaslt_table();

@@ -21,7 +21,8 @@ inline converters::Registry registry_of(const std::string& file) {
   search.paths = {file};
   const plugins::Catalog catalog = plugins::scan(search);
   converters::Registry made;
-  for (const auto& plugin : plugins::load_requested(catalog, {"float8"}, {}, converters::host_table()))
+  for (const auto& plugin :
+       plugins::load_requested(catalog, {"float8"}, {}, converters::host_table()))
     for (const titan_converter& table : plugin.converters)
       made.register_model_converter(plugin.description.converters.at(0),
                                     converters::plugin_converter_factory("float8", file, table));
@@ -29,14 +30,16 @@ inline converters::Registry registry_of(const std::string& file) {
   return made;
 }
 
-inline config::ConverterRequest request(bool emulate, std::vector<std::string> exclude = {"output"}) {
+inline config::ConverterRequest request(bool emulate,
+                                        std::vector<std::string> exclude = {"output"}) {
   config::ConverterRequest wanted;
   wanted.converter = wanted.instance = "float8";
   wanted.exclude = std::move(exclude);
   wanted.options["recipe"] = {false, {std::string("tensorwise")}};
   wanted.options["emulate"] = {false, {emulate}};
   // The defaults of the note, which the config would fill in.
-  for (const char* name : {"auto_filter_small_kn", "pad_inner_dim", "strict"}) wanted.options[name] = {false, {false}};
+  for (const char* name : {"auto_filter_small_kn", "pad_inner_dim", "strict"})
+    wanted.options[name] = {false, {false}};
   wanted.options["power_of_two_scales"] = {false, {std::string("auto")}};
   wanted.options["amax_compute_algo"] = {false, {std::string("max")}};
   wanted.options["amax_history_len"] = {false, {int64_t{1024}}};
@@ -57,14 +60,16 @@ inline model::ModelArgs golden_args() {
   args.n_kv_heads = sizes.at("n_kv_heads").get<int64_t>();
   args.vocab_size = sizes.at("vocab_size");
   args.multiple_of = sizes.at("multiple_of");
-  if (!sizes.at("ffn_dim_multiplier").is_null()) args.ffn_dim_multiplier = sizes.at("ffn_dim_multiplier").get<double>();
+  if (!sizes.at("ffn_dim_multiplier").is_null())
+    args.ffn_dim_multiplier = sizes.at("ffn_dim_multiplier").get<double>();
   args.norm_eps = sizes.at("norm_eps");
   args.rope_theta = sizes.at("rope_theta");
   const auto& scaling = sizes.at("rope_scaling_args");
   args.rope_scaling.factor = scaling.at("scaling_factor");
   args.rope_scaling.low_freq_factor = scaling.at("low_freq_factor");
   args.rope_scaling.high_freq_factor = scaling.at("high_freq_factor");
-  args.rope_scaling.original_max_position_embeddings = scaling.at("original_max_position_embeddings");
+  args.rope_scaling.original_max_position_embeddings =
+      scaling.at("original_max_position_embeddings");
   args.max_seq_len = config.at("training").at("seq_len");
   return args;
 }

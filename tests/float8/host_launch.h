@@ -1,8 +1,10 @@
-/// In place of CUDA's launch: a kernel's blocks and threads as loops on the CPU. Included by launch.h.
+/// In place of CUDA's launch: a kernel's blocks and threads as loops on the CPU. Included by
+/// launch.h.
 ///
-/// Between two barriers a warp sees of the block's memory what was there at the first, and what it writes itself. So a
-/// phase that reads what another warp writes in it gives wrong results, and two warps that write one byte are an error.
-/// Races within a warp or in the device's memory do not show.
+/// Between two barriers a warp sees of the block's memory what was there at the first, and what it
+/// writes itself. So a phase that reads what another warp writes in it gives wrong results, and two
+/// warps that write one byte are an error. Races within a warp or in the device's memory do not
+/// show.
 #pragma once
 
 #include <cstring>
@@ -15,8 +17,10 @@
 
 namespace float8::device {
 
-/// Copies to `merged` the bytes that `warp` has changed of `before`; false if one of them was changed already.
-inline bool merge_writes(const unsigned char* before, const unsigned char* warp, unsigned char* merged, size_t size) {
+/// Copies to `merged` the bytes that `warp` has changed of `before`; false if one of them was
+/// changed already.
+inline bool merge_writes(const unsigned char* before, const unsigned char* warp,
+                         unsigned char* merged, size_t size) {
   constexpr size_t kStretch = 256;
   bool alone = true;
   for (size_t first = 0; first < size; first += kStretch) {
@@ -33,21 +37,25 @@ inline bool merge_writes(const unsigned char* before, const unsigned char* warp,
 
 /// False if two warps wrote one place in the same phase.
 template <class Kernel, int kPhase>
-bool run_phases(const typename Kernel::Arguments& arguments, int64_t block, typename Kernel::Shared& shared,
-                std::vector<typename Kernel::Thread>& states) {
+bool run_phases(const typename Kernel::Arguments& arguments, int64_t block,
+                typename Kernel::Shared& shared, std::vector<typename Kernel::Thread>& states) {
   using Shared = typename Kernel::Shared;
-  const auto bytes = [](Shared& of) { return static_cast<unsigned char*>(static_cast<void*>(&of)); };
+  const auto bytes = [](Shared& of) {
+    return static_cast<unsigned char*>(static_cast<void*>(&of));
+  };
   const auto before = std::make_unique<Shared>(), own = std::make_unique<Shared>();
   std::memcpy(bytes(*before), bytes(shared), sizeof shared);
   bool alone = true;
   for (int warp = 0; warp < kWarps; ++warp) {
     std::memcpy(bytes(*own), bytes(*before), sizeof shared);
     for (int thread = 32 * warp; thread < 32 * (warp + 1); ++thread)
-      Kernel::phase(std::integral_constant<int, kPhase>(), arguments, block, thread, *own, states[static_cast<size_t>(thread)]);
+      Kernel::phase(std::integral_constant<int, kPhase>(), arguments, block, thread, *own,
+                    states[static_cast<size_t>(thread)]);
     alone = merge_writes(bytes(*before), bytes(*own), bytes(shared), sizeof shared) && alone;
   }
   // A barrier: no thread begins a phase before all have ended the one before.
-  if constexpr (kPhase + 1 < Kernel::kPhases) alone = run_phases<Kernel, kPhase + 1>(arguments, block, shared, states) && alone;
+  if constexpr (kPhase + 1 < Kernel::kPhases)
+    alone = run_phases<Kernel, kPhase + 1>(arguments, block, shared, states) && alone;
   return alone;
 }
 
@@ -60,8 +68,10 @@ const char* launch_kernel(const typename Kernel::Arguments& arguments, int64_t b
   for (int64_t block = 0; block < blocks; ++block) {
     // Neither memory comes cleared: what is read without having been written shows.
     std::memset(static_cast<void*>(shared.get()), 0x55, sizeof *shared);
-    std::memset(static_cast<void*>(states.data()), 0x55, sizeof(typename Kernel::Thread) * states.size());
-    if (!run_phases<Kernel, 0>(arguments, block, *shared, states)) return "two warps write one place between two barriers";
+    std::memset(static_cast<void*>(states.data()), 0x55,
+                sizeof(typename Kernel::Thread) * states.size());
+    if (!run_phases<Kernel, 0>(arguments, block, *shared, states))
+      return "two warps write one place between two barriers";
   }
   return nullptr;
 }

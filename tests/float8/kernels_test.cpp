@@ -1,6 +1,6 @@
-/// The device kernels as they ship, in loops on the CPU, against the CPU's casts (which equal the reference data bit
-/// for bit) and against reference layouts: same bytes and scales in both layouts, zeros where padded, nothing
-/// written outside.
+/// The device kernels as they ship, in loops on the CPU, against the CPU's casts (which equal the
+/// reference data bit for bit) and against reference layouts: same bytes and scales in both
+/// layouts, zeros where padded, nothing written outside.
 #include "cuda/kernels.h"
 
 #include <gtest/gtest.h>
@@ -34,21 +34,28 @@ TEST(Kernels, CastsEqualTheCpuInBothLayouts) {
           for (const bool poisoned : {false, true}) {
             const Matrix x = sample(random, rows, columns, type, poisoned);
             const int64_t padded = round_up(rows, kind.multiple);
-            const std::string where = std::string(kind.name) + " " + std::to_string(rows) + " x " + std::to_string(columns) +
-                                      (type == ScalarType::Float ? " float32" : " bfloat16") + (poisoned ? " poisoned" : "");
+            const std::string where = std::string(kind.name) + " " + std::to_string(rows) + " x " +
+                                      std::to_string(columns) +
+                                      (type == ScalarType::Float ? " float32" : " bfloat16") +
+                                      (poisoned ? " poisoned" : "");
             CastRequest request{kind.cast, kind.cast, std::nullopt, false, padded, nullptr};
             const Quantised both = quantise(x, request);
             const Matrix reference = with_zero_rows(x, padded);
-            ASSERT_EQ(layout_difference(reference, kind.cast, Along::kColumns, *both.rows), "") << where << " rows";
-            ASSERT_EQ(layout_difference(reference, kind.cast, Along::kRows, *both.columns), "") << where << " columns";
+            ASSERT_EQ(layout_difference(reference, kind.cast, Along::kColumns, *both.rows), "")
+                << where << " rows";
+            ASSERT_EQ(layout_difference(reference, kind.cast, Along::kRows, *both.columns), "")
+                << where << " columns";
             // One layout alone is the same.
             request.columns.reset();
-            EXPECT_EQ(bytes_of(quantise(x, request).rows->bytes), bytes_of(both.rows->bytes)) << where;
+            EXPECT_EQ(bytes_of(quantise(x, request).rows->bytes), bytes_of(both.rows->bytes))
+                << where;
             std::swap(request.rows, request.columns);
             const Quantised columns_alone = quantise(x, request);
             EXPECT_FALSE(columns_alone.rows);
-            EXPECT_EQ(bytes_of(columns_alone.columns->bytes), bytes_of(both.columns->bytes)) << where;
-            EXPECT_EQ(bytes_of(columns_alone.columns->scales), bytes_of(both.columns->scales)) << where;
+            EXPECT_EQ(bytes_of(columns_alone.columns->bytes), bytes_of(both.columns->bytes))
+                << where;
+            EXPECT_EQ(bytes_of(columns_alone.columns->scales), bytes_of(both.columns->scales))
+                << where;
           }
 }
 
@@ -59,19 +66,29 @@ TEST(Kernels, NothingIsWrittenOutside) {
   for (const Kind& kind : kKinds) {
     const int64_t rows = 70, columns = 160, padded = round_up(rows, kind.multiple);
     const Matrix x = sample(random, rows, columns, ScalarType::BFloat16, false);
-    std::vector<uint8_t> row_out(static_cast<size_t>(padded * columns + kMargin), kCanary), column_out = row_out;
-    const int64_t scales = std::max({padded * 2, columns * 2, device::swizzled_size(padded, 5), device::swizzled_size(columns, 3)}) * 4;
-    std::vector<uint8_t> row_scales(static_cast<size_t>(scales + kMargin), kCanary), column_scales = row_scales;
+    std::vector<uint8_t> row_out(static_cast<size_t>(padded * columns + kMargin), kCanary),
+        column_out = row_out;
+    const int64_t scales = std::max({padded * 2, columns * 2, device::swizzled_size(padded, 5),
+                                     device::swizzled_size(columns, 3)}) *
+                           4;
+    std::vector<uint8_t> row_scales(static_cast<size_t>(scales + kMargin), kCanary),
+        column_scales = row_scales;
     std::vector<int32_t> maxima(static_cast<size_t>(padded + columns), 0);
-    std::vector<float> sums(static_cast<size_t>(divide_up(rows, device::kTile) * columns) + 1, -1.0F);
+    std::vector<float> sums(static_cast<size_t>(divide_up(rows, device::kTile) * columns) + 1,
+                            -1.0F);
     CastArguments a{};
     a.x = x.const_data_ptr(), a.rows = rows, a.columns = columns, a.padded_rows = padded;
-    a.row_out = row_out.data(), a.column_out = column_out.data(), a.row_scales = row_scales.data(), a.column_scales = column_scales.data();
+    a.row_out = row_out.data(), a.column_out = column_out.data(), a.row_scales = row_scales.data(),
+    a.column_scales = column_scales.data();
     a.amax_bits = a.row_amax = a.column_amax = maxima.data();
     a.column_sums = sums.data();
-    ASSERT_EQ(launch_cast(a, InputType::kBFloat16, kind.cast.format, kind.cast.granularity, nullptr), nullptr);
+    ASSERT_EQ(
+        launch_cast(a, InputType::kBFloat16, kind.cast.format, kind.cast.granularity, nullptr),
+        nullptr);
     for (const auto* memory : {&row_out, &column_out, &row_scales, &column_scales})
-      EXPECT_EQ(std::vector<uint8_t>(memory->end() - kMargin, memory->end()), std::vector<uint8_t>(kMargin, kCanary)) << kind.name;
+      EXPECT_EQ(std::vector<uint8_t>(memory->end() - kMargin, memory->end()),
+                std::vector<uint8_t>(kMargin, kCanary))
+          << kind.name;
     EXPECT_EQ(sums.back(), -1.0F);
   }
 }
@@ -82,28 +99,42 @@ TEST(Kernels, ReferenceBytesAndScalesOfBlocks) {
     const std::string base = std::string("lin/") + (power_of_two ? "te/" : "torchao/");
     const Plan plan = plan_of(Recipe::kBlockwise, power_of_two);
     const auto expect = [&](const device::Operand& got, const std::string& name, bool laid_out) {
-      EXPECT_EQ(difference(Format::kE4M3, bytes_of(got.bytes), file[base + name + "/fp8"].as<uint8_t>()), "") << base << name;
+      EXPECT_EQ(
+          difference(Format::kE4M3, bytes_of(got.bytes), file[base + name + "/fp8"].as<uint8_t>()),
+          "")
+          << base << name;
       if (!laid_out) return;
-      EXPECT_EQ(difference(floats_of(got.scales), file[base + name + "/scale_inv_cublaslt"].as<float>()), "") << base << name;
+      EXPECT_EQ(
+          difference(floats_of(got.scales), file[base + name + "/scale_inv_cublaslt"].as<float>()),
+          "")
+          << base << name;
     };
-    const Quantised x = quantise(make_matrix(file["lin/x"]), {plan.y.left, plan.dw.right, std::nullopt, false, 128, nullptr});
+    const Quantised x = quantise(make_matrix(file["lin/x"]),
+                                 {plan.y.left, plan.dw.right, std::nullopt, false, 128, nullptr});
     expect(*x.rows, "x_1x128", true);
     expect(*x.columns, "xT_1x128", false);
-    const Quantised grad = quantise(make_matrix(file["lin/grad_output"]), {plan.dx.left, plan.dw.left, std::nullopt, false, 128, nullptr});
+    const Quantised grad =
+        quantise(make_matrix(file["lin/grad_output"]),
+                 {plan.dx.left, plan.dw.left, std::nullopt, false, 128, nullptr});
     expect(*grad.rows, "g_1x128", false);
     expect(*grad.columns, "gT_1x128", false);
-    expect(*quantise(make_matrix(file["lin/w"]), {plan.y.right, plan.dx.right, std::nullopt, false, 128, nullptr}).rows, "w_128x128", true);
+    expect(*quantise(make_matrix(file["lin/w"]),
+                     {plan.y.right, plan.dx.right, std::nullopt, false, 128, nullptr})
+                .rows,
+           "w_128x128", true);
   }
 }
 
 TEST(Kernels, ReferenceSwizzle) {
   const GoldenFile file("float8/mxfp8.safetensors");
-  const auto in = file["swizzle/in_160x6"].as<uint8_t>(), expected = file["swizzle/out"].as<uint8_t>();
+  const auto in = file["swizzle/in_160x6"].as<uint8_t>(),
+             expected = file["swizzle/out"].as<uint8_t>();
   ASSERT_EQ(expected.size(), static_cast<size_t>(device::swizzled_size(160, 6)));
   std::vector<uint8_t> out(expected.size(), 0);
   for (int64_t row = 0; row < 160; ++row)
     for (int64_t block = 0; block < 6; ++block)
-      out[static_cast<size_t>(device::swizzled(row, block, 6))] = in[static_cast<size_t>(row * 6 + block)];
+      out[static_cast<size_t>(device::swizzled(row, block, 6))] =
+          in[static_cast<size_t>(row * 6 + block)];
   EXPECT_EQ(out, expected);
 }
 
@@ -112,7 +143,9 @@ TEST(Kernels, AmaxKeepsInfinityAndNaN) {
   int32_t bits = 0;
   const auto find = [&] {
     bits = 0;
-    EXPECT_EQ(device::launch_amax({x.data(), static_cast<int64_t>(x.size()), &bits, nullptr}, InputType::kFloat32, nullptr), nullptr);
+    EXPECT_EQ(device::launch_amax({x.data(), static_cast<int64_t>(x.size()), &bits, nullptr},
+                                  InputType::kFloat32, nullptr),
+              nullptr);
     return float_of(static_cast<uint32_t>(bits));
   };
   x.back() = -2.0F;
@@ -159,7 +192,8 @@ TEST(Kernels, StatesOfDelayedMoveAsOnTheCpu) {
       std::vector<float> scales(8, 3.0F), expected_scales = scales;
       for (int i = 0; i < 8; ++i) {
         histories.emplace_back();
-        for (int64_t j = 0; j < length; ++j) histories.back().push_back(static_cast<float>(random() % 1000) * 0.5F);
+        for (int64_t j = 0; j < length; ++j)
+          histories.back().push_back(static_cast<float>(random() % 1000) * 0.5F);
       }
       histories[0][0] = 0;
       histories[1][0] = INFINITY;
@@ -167,7 +201,8 @@ TEST(Kernels, StatesOfDelayedMoveAsOnTheCpu) {
       histories[3][0] = std::numeric_limits<float>::denorm_min();
       expected = histories;
       for (size_t i = 0; i < 8; ++i) {
-        a.states[a.count++] = {histories[i].data(), &scales[i], largest_scaled(Format::kE5M2, options)};
+        a.states[a.count++] = {histories[i].data(), &scales[i],
+                               largest_scaled(Format::kE5M2, options)};
         update_delayed(expected[i].data(), &expected_scales[i], Format::kE5M2, options);
       }
       ASSERT_EQ(launch_update(a, nullptr), nullptr);
@@ -182,7 +217,8 @@ TEST(Kernels, MeasuresEqualTheCpus) {
     for (const int64_t rows : {32, 96, 160}) {
       const Matrix x = sample(random, rows, 160, ScalarType::BFloat16, false);
       const CastReport got = device::measure_cast(x, kind.cast, std::nullopt, nullptr);
-      const CastReport expected = make_emulate_backend()->measure(x, kind.cast, std::nullopt, nullptr);
+      const CastReport expected =
+          make_emulate_backend()->measure(x, kind.cast, std::nullopt, nullptr);
       EXPECT_EQ(got.amax, expected.amax) << kind.name;
       EXPECT_NEAR(got.scale_min / expected.scale_min, 1, 1e-6) << kind.name;
       EXPECT_NEAR(got.scale_max / expected.scale_max, 1, 1e-6) << kind.name;
@@ -195,12 +231,16 @@ TEST(Kernels, MeasuresEqualTheCpus) {
 TEST(Kernels, AMeasureDoesNotLoseANaN) {
   std::mt19937 random(17);
   for (const Kind& kind : kKinds)
-    for (const int64_t at : {int64_t{0}, int64_t{5}, int64_t{130 * 160 + 131}, int64_t{160 * 160 - 1}}) {
+    for (const int64_t at :
+         {int64_t{0}, int64_t{5}, int64_t{130 * 160 + 131}, int64_t{160 * 160 - 1}}) {
       const Matrix x = sample(random, 160, 160, ScalarType::BFloat16, false);
       Matrix changed = x;
       static_cast<uint16_t*>(changed.mutable_data_ptr())[at] = 0x7fc0;
-      EXPECT_TRUE(std::isnan(device::measure_cast(x, kind.cast, std::nullopt, nullptr).amax)) << kind.name << " " << at;
-      EXPECT_TRUE(std::isnan(make_emulate_backend()->measure(x, kind.cast, std::nullopt, nullptr).amax)) << kind.name;
+      EXPECT_TRUE(std::isnan(device::measure_cast(x, kind.cast, std::nullopt, nullptr).amax))
+          << kind.name << " " << at;
+      EXPECT_TRUE(
+          std::isnan(make_emulate_backend()->measure(x, kind.cast, std::nullopt, nullptr).amax))
+          << kind.name;
     }
 }
 
@@ -212,7 +252,8 @@ TEST(Kernels, EncodersAgreeOnAllKindsOfFloats) {
     for (float& value : x) {
       state = state * 1664525U + 1013904223U;
       // Exponents around the formats' ranges half the time.
-      value = i % 2 ? float_of(state) : float_of((state & 0x807fffffU) | ((100U + (state >> 8) % 45U) << 23));
+      value = i % 2 ? float_of(state)
+                    : float_of((state & 0x807fffffU) | ((100U + (state >> 8) % 45U) << 23));
     }
     const auto e4m3 = device::encode_vector<Format::kE4M3>(x);
     const auto e5m2 = device::encode_vector<Format::kE5M2>(x);
@@ -223,7 +264,8 @@ TEST(Kernels, EncodersAgreeOnAllKindsOfFloats) {
   }
 }
 
-/// Every thread counts at `slot` of its number: with a slot for all of them, warps write over each other.
+/// Every thread counts at `slot` of its number: with a slot for all of them, warps write over each
+/// other.
 template <int kSlots>
 struct CountingKernel {
   struct Arguments {
@@ -234,16 +276,19 @@ struct CountingKernel {
   };
   struct Thread {};
   static constexpr int kPhases = 2;
-  static void phase(std::integral_constant<int, 0>, const Arguments& a, int64_t, int thread, Shared& shared, Thread&) {
+  static void phase(std::integral_constant<int, 0>, const Arguments& a, int64_t, int thread,
+                    Shared& shared, Thread&) {
     shared.slots[thread % kSlots] = thread;
     a.seen[thread] = shared.slots[0];
   }
-  static void phase(std::integral_constant<int, 1>, const Arguments& a, int64_t, int thread, Shared& shared, Thread&) {
+  static void phase(std::integral_constant<int, 1>, const Arguments& a, int64_t, int thread,
+                    Shared& shared, Thread&) {
     a.seen[device::kThreads + thread] = shared.slots[0];
   }
 };
 
-/// What every other test here rests on: memory of a block is not passed from warp to warp without a barrier.
+/// What every other test here rests on: memory of a block is not passed from warp to warp without a
+/// barrier.
 TEST(Kernels, WarpsThatDoNotWaitForEachOtherShow) {
   int seen[2 * device::kThreads] = {};
   EXPECT_EQ(device::launch_kernel<CountingKernel<device::kThreads>>({seen}, 1, nullptr), nullptr);
@@ -259,10 +304,13 @@ TEST(Kernels, AnErrorOfTheLaunchIsToldInItsWords) {
   launch_error() = "an illegal memory access was encountered";
   const float x[256] = {};
   try {
-    quantise(make_matrix(x, 16, 16, ScalarType::Float), {kKinds[0].cast, std::nullopt, std::nullopt, false, 16, nullptr});
+    quantise(make_matrix(x, 16, 16, ScalarType::Float),
+             {kKinds[0].cast, std::nullopt, std::nullopt, false, 16, nullptr});
     ADD_FAILURE() << "the error was passed over";
   } catch (const titan::sdk::Error& error) {
-    EXPECT_NE(std::string(error.what()).find("on the GPU: an illegal memory access"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("on the GPU: an illegal memory access"),
+              std::string::npos)
+        << error.what();
   }
   launch_error() = nullptr;
 }

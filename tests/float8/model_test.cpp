@@ -1,5 +1,5 @@
-/// The plugin's real file in the real model: searched, judged, loaded, applied, and compared with the
-/// first training step of a reference trainer.
+/// The plugin's real file in the real model: searched, judged, loaded, applied, and compared with
+/// the first training step of a reference trainer.
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <c10/core/GradMode.h>
@@ -57,7 +57,8 @@ Step run_first_step(bool float8) {
   const auto parameters = model::named_parameters(model);
   {
     const c10::NoGradGuard no_grad;
-    for (const auto& named : parameters) named.parameter->tensor.copy_(to_tensor(weights[named.fqn]));
+    for (const auto& named : parameters)
+      named.parameter->tensor.copy_(to_tensor(weights[named.fqn]));
   }
   for (const auto& named : parameters) named.parameter->tensor.requires_grad_(true);
   const at::Tensor tokens = to_tensor(golden["tokens"]).to(at::kLong);
@@ -85,7 +86,8 @@ TEST(Float8Model, ReproducesTheFirstStepOfTheReference) {
   const Step plain = run_first_step(false);
   EXPECT_LE(difference(float8.loss, golden["loss"]), 1e-6);
   EXPECT_LE(difference(float8.logits, golden["logits"]), 1e-5);
-  EXPECT_GT(difference(plain.logits, golden["logits"]), 1e-3) << "the reference is not told from plain float32";
+  EXPECT_GT(difference(plain.logits, golden["logits"]), 1e-3)
+      << "the reference is not told from plain float32";
   int grads = 0;
   for (const auto& [name, expected] : golden.tensors()) {
     if (name.rfind("grad.", 0) != 0) continue;
@@ -100,8 +102,8 @@ TEST(Float8Model, ReproducesTheFirstStepOfTheReference) {
 
 TEST(Float8Model, ReplacesWhatFitsAndSaysWhyTheRestStays) {
   model::ModelArgs args = golden_args();
-  args.multiple_of = 8;      // feed-forward width 176: fits
-  args.vocab_size = 250;     // output head: does not
+  args.multiple_of = 8;   // feed-forward width 176: fits
+  args.vocab_size = 250;  // output head: does not
   model::Transformer model(args, at::kFloat);
   ModelConvertersContainer container(float8_registry(), {request(true, {})}, DeviceFacts{});
   container.convert(model);
@@ -114,8 +116,8 @@ TEST(Float8Model, ReplacesWhatFitsAndSaysWhyTheRestStays) {
   EXPECT_EQ(kept, 1);
   EXPECT_FALSE(model.find("output")->replaced());
   for (int64_t layer = 0; layer < args.n_layers; ++layer)
-    for (const char* name : {"attention.wq", "attention.wk", "attention.wv", "attention.wo", "feed_forward.w1",
-                             "feed_forward.w2", "feed_forward.w3"})
+    for (const char* name : {"attention.wq", "attention.wk", "attention.wv", "attention.wo",
+                             "feed_forward.w1", "feed_forward.w2", "feed_forward.w3"})
       EXPECT_TRUE(model.find("layers." + std::to_string(layer) + "." + name)->replaced()) << name;
 }
 
@@ -123,20 +125,25 @@ TEST(Float8Model, ConvertingNothingIsAnError) {
   model::ModelArgs args = golden_args();
   args.vocab_size = 250;
   model::Transformer model(args, at::kFloat);
-  ModelConvertersContainer container(float8_registry(), {request(true, {"layers.*"})}, DeviceFacts{});
+  ModelConvertersContainer container(float8_registry(), {request(true, {"layers.*"})},
+                                     DeviceFacts{});
   const std::string text = error_of([&] { container.convert(model); });
   EXPECT_NE(text.find("found no linear layer that it can convert"), std::string::npos) << text;
-  EXPECT_NE(text.find("output: out_features 250 is not a multiple of 16"), std::string::npos) << text;
+  EXPECT_NE(text.find("output: out_features 250 is not a multiple of 16"), std::string::npos)
+      << text;
   EXPECT_NE(text.find("float8.include"), std::string::npos) << text;
 }
 
 TEST(Float8Model, AnUnsupportedDeviceIsRefusedBeforeAnyWeightExists) {
   const auto refused = [](const DeviceFacts& device, bool emulate) {
-    return error_of([&] { ModelConvertersContainer container(float8_registry(), {request(emulate)}, device); });
+    return error_of(
+        [&] { ModelConvertersContainer container(float8_registry(), {request(emulate)}, device); });
   };
   EXPECT_EQ(refused(DeviceFacts{}, true), "");
   const std::string cpu = refused(DeviceFacts{}, false);
-  EXPECT_NE(cpu.find("float8 needs a GPU of compute capability 8.9 or newer; this run is on CPU"), std::string::npos) << cpu;
+  EXPECT_NE(cpu.find("float8 needs a GPU of compute capability 8.9 or newer; this run is on CPU"),
+            std::string::npos)
+      << cpu;
   EXPECT_NE(cpu.find("--float8.emulate=true"), std::string::npos) << cpu;
   DeviceFacts a100;
   a100.cuda = true;
@@ -155,20 +162,24 @@ TEST(Float8Model, RunsWithoutGradientsAndWithFrozenParts) {
     model::materialize(model, at::kCPU, 1);
     for (const auto& named : model::named_parameters(model)) {
       const bool is_weight = named.fqn == "layers.0.attention.wq.weight";
-      const bool before_it = named.fqn == "tok_embeddings.weight" || named.fqn == "layers.0.attention_norm.weight";
-      named.parameter->tensor.requires_grad_(!(frozen_weight && is_weight) && !(frozen_input && before_it));
+      const bool before_it =
+          named.fqn == "tok_embeddings.weight" || named.fqn == "layers.0.attention_norm.weight";
+      named.parameter->tensor.requires_grad_(!(frozen_weight && is_weight) &&
+                                             !(frozen_input && before_it));
     }
     model::CallContext context;
     context.training = true;
     const at::Tensor tokens = at::arange(64, at::kLong).view({2, 32});
     model(context, {tokens}).sum().backward();
     std::map<std::string, at::Tensor> grads;
-    for (const auto& named : model::named_parameters(model)) grads[named.fqn] = named.parameter->tensor.grad();
+    for (const auto& named : model::named_parameters(model))
+      grads[named.fqn] = named.parameter->tensor.grad();
     const c10::NoGradGuard no_grad;
     EXPECT_FALSE(model(model::CallContext{}, {tokens}).requires_grad());
     return grads;
   };
-  const auto all = train(false, false), no_weight = train(true, false), no_input = train(false, true);
+  const auto all = train(false, false), no_weight = train(true, false),
+             no_input = train(false, true);
   for (const auto& [name, grad] : all) {
     ASSERT_TRUE(grad.defined()) << name;
     for (const auto& partial : {no_weight.at(name), no_input.at(name)}) {
@@ -185,7 +196,8 @@ TEST(Float8Model, TrainsInBFloat16) {
   ModelConvertersContainer container(float8_registry(), {request(true)}, DeviceFacts{});
   container.convert(model);
   model::materialize(model, at::kCPU, 1);
-  for (const auto& named : model::named_parameters(model)) named.parameter->tensor.requires_grad_(true);
+  for (const auto& named : model::named_parameters(model))
+    named.parameter->tensor.requires_grad_(true);
   model::CallContext context;
   context.training = true;
   const at::Tensor logits = model(context, {at::arange(64, at::kLong).view({2, 32})});

@@ -17,14 +17,16 @@ struct Quantized {
   std::vector<float> emulated;  ///< the same without codes in between
 };
 
-Quantized quantize(const CpuQuantizer& quantizer, const void* x, InputType type, int64_t n, Format format) {
+Quantized quantize(const CpuQuantizer& quantizer, const void* x, InputType type, int64_t n,
+                   Format format) {
   Quantized result;
   result.scale = scale_of(float_of(quantizer.amax_bits(x, type, n)), format);
   result.codes.resize(static_cast<size_t>(n));
   result.back.resize(static_cast<size_t>(n));
   result.emulated.resize(static_cast<size_t>(n));
   quantizer.cast(x, type, n, result.scale, format, result.codes.data());
-  quantizer.dequantize[static_cast<size_t>(format)](result.codes.data(), n, result.scale, result.back.data());
+  quantizer.dequantize[static_cast<size_t>(format)](result.codes.data(), n, result.scale,
+                                                    result.back.data());
   quantizer.emulate(x, type, n, result.scale, format, result.emulated.data());
   return result;
 }
@@ -41,9 +43,11 @@ TEST(Quantize, ReferenceCasesAreExact) {
       ASSERT_TRUE(facts.at("recipes").contains(recipe));
       const std::string base = name + "/" + recipe + "/";
       for (const CpuQuantizer* quantizer : cpu_quantizers()) {
-        const Quantized got = quantize(*quantizer, x.bytes.data(), input_type_of(x), x.numel(), format);
+        const Quantized got =
+            quantize(*quantizer, x.bytes.data(), input_type_of(x), x.numel(), format);
         const std::string where = base + " " + quantizer->name;
-        EXPECT_TRUE(same_float(got.scale, file[base + "scale"].as<float>().at(0))) << where << " " << got.scale;
+        EXPECT_TRUE(same_float(got.scale, file[base + "scale"].as<float>().at(0)))
+            << where << " " << got.scale;
         EXPECT_EQ(difference(format, got.codes, file[base + "fp8"].as<uint8_t>()), "") << where;
         EXPECT_EQ(difference(got.back, file[base + "dequant"].as<float>()), "") << where;
         EXPECT_EQ(difference(got.emulated, got.back), "") << where;
@@ -61,7 +65,8 @@ TEST(Quantize, VectorsAreExact) {
       for (const Format format : kFormats) {
         const GoldenTensor& x = file[tensor + "." + type + ".x"];
         const std::string base = tensor + "." + type + "." + name_of(format) + ".tensorwise.exact.";
-        const Quantized got = quantize(cpu_quantizer(), x.bytes.data(), input_type_of(x), x.numel(), format);
+        const Quantized got =
+            quantize(cpu_quantizer(), x.bytes.data(), input_type_of(x), x.numel(), format);
         EXPECT_EQ(got.scale, file[base + "scale"].as<float>().at(0)) << base;
         EXPECT_EQ(difference(format, got.codes, file[base + "bits"].as<uint8_t>()), "") << base;
       }
@@ -75,7 +80,8 @@ TEST(Quantize, RandomValuesMatchTheSlowCast) {
     // Odd lengths, so that the loops' tails are used; half the rounds hold arbitrary bit patterns.
     std::vector<float> x(1 + any(random) % 999);
     for (float& value : x)
-      value = round % 2 ? std::ldexp(normal(random), static_cast<int>(any(random) % 60) - 40) : float_of(any(random));
+      value = round % 2 ? std::ldexp(normal(random), static_cast<int>(any(random) % 60) - 40)
+                        : float_of(any(random));
     for (const CpuQuantizer* quantizer : cpu_quantizers())
       for (const Format format : kFormats) {
         double amax = 0;
@@ -84,8 +90,8 @@ TEST(Quantize, RandomValuesMatchTheSlowCast) {
           has_nan = has_nan || std::isnan(value);
           amax = std::max<double>(amax, std::fabs(value));
         }
-        const Quantized got =
-            quantize(*quantizer, x.data(), InputType::kFloat32, static_cast<int64_t>(x.size()), format);
+        const Quantized got = quantize(*quantizer, x.data(), InputType::kFloat32,
+                                       static_cast<int64_t>(x.size()), format);
         if (has_nan) {
           EXPECT_TRUE(std::isnan(got.scale));
         } else {
@@ -94,8 +100,8 @@ TEST(Quantize, RandomValuesMatchTheSlowCast) {
         for (size_t i = 0; i < x.size(); ++i) {
           const uint8_t expected = reference_encode(format, x[i] * got.scale);
           ASSERT_TRUE(same_code(format, got.codes[i], expected))
-              << quantizer->name << " " << name_of(format) << " " << x[i] << " * " << got.scale << " gave "
-              << int(got.codes[i]) << ", expected " << int(expected);
+              << quantizer->name << " " << name_of(format) << " " << x[i] << " * " << got.scale
+              << " gave " << int(got.codes[i]) << ", expected " << int(expected);
           ASSERT_TRUE(same_float(got.emulated[i], got.back[i])) << x[i];
         }
       }
@@ -108,7 +114,8 @@ TEST(Quantize, NonFiniteElementsPoisonTheTensor) {
     x[41] = bad;
     for (const CpuQuantizer* quantizer : cpu_quantizers()) {
       const Quantized got = quantize(*quantizer, x.data(), InputType::kFloat32, 100, Format::kE4M3);
-      for (const float value : got.emulated) EXPECT_TRUE(std::isnan(value)) << bad << " " << quantizer->name;
+      for (const float value : got.emulated)
+        EXPECT_TRUE(std::isnan(value)) << bad << " " << quantizer->name;
     }
   }
 }

@@ -26,7 +26,8 @@ inline double reference_decode(Format format, int code) {
   const int exponent = (code & 0x7f) >> mantissa_bits;
   const int mantissa = code & ((1 << mantissa_bits) - 1);
   if (format == Format::kE4M3 && (code & 0x7f) == 0x7f) return std::nan("");
-  if (format == Format::kE5M2 && exponent == 31) return mantissa == 0 ? sign * INFINITY : std::nan("");
+  if (format == Format::kE5M2 && exponent == 31)
+    return mantissa == 0 ? sign * INFINITY : std::nan("");
   if (exponent == 0) return sign * std::ldexp(mantissa, 1 - bias - mantissa_bits);
   return sign * std::ldexp(1.0 + std::ldexp(mantissa, -mantissa_bits), exponent - bias);
 }
@@ -57,7 +58,8 @@ inline ForwardCall forward_call(const Matrix& x, const Matrix& w) {
   call.needs_x = call.needs_w = true;
   return call;
 }
-inline BackwardCall backward_call(const Matrix& grad_y, const Forward& forward, int64_t in_features) {
+inline BackwardCall backward_call(const Matrix& grad_y, const Forward& forward,
+                                  int64_t in_features) {
   BackwardCall call{grad_y, forward.kept};
   call.in_features = in_features;
   call.needs_x = call.needs_w = true;

@@ -1,4 +1,5 @@
-/// What a fuzzer allows its target to throw: nothing but a titan::Error that says how to mend things.
+/// What a fuzzer allows its target to throw: nothing but a titan::Error that says how to mend
+/// things.
 #pragma once
 
 #include <cstdint>

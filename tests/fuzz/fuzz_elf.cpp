@@ -20,8 +20,10 @@ void touch(std::string_view text) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const titan::plugins::ElfFile file = titan::plugins::parse_elf(std::as_bytes(std::span(data, size)));
-  if ((file.problem == titan::plugins::ElfProblem::kNone) != file.problem_text.empty()) std::abort();
+  const titan::plugins::ElfFile file =
+      titan::plugins::parse_elf(std::as_bytes(std::span(data, size)));
+  if ((file.problem == titan::plugins::ElfProblem::kNone) != file.problem_text.empty())
+    std::abort();
   touch(file.soname);
   touch(file.runpath);
   for (const auto name : file.needed) touch(name);

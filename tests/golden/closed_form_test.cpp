@@ -14,10 +14,14 @@ namespace {
 
 /// Element i of parameter p: sin(0.37 i + p), scaled by what the parameter is.
 std::unique_ptr<model::Transformer> formula_model() {
-  auto root = std::make_unique<model::Transformer>(
-      model::ModelArgs{.dim = 64, .n_layers = 2, .n_heads = 4, .n_kv_heads = 2, .vocab_size = 96,
-                       .multiple_of = 16, .max_seq_len = 16},
-      at::kFloat);
+  auto root = std::make_unique<model::Transformer>(model::ModelArgs{.dim = 64,
+                                                                    .n_layers = 2,
+                                                                    .n_heads = 4,
+                                                                    .n_kv_heads = 2,
+                                                                    .vocab_size = 96,
+                                                                    .multiple_of = 16,
+                                                                    .max_seq_len = 16},
+                                                   at::kFloat);
   model::materialize(*root, at::kCPU, 0);
   const at::NoGradGuard no_grad;
   double index = 0;
@@ -26,10 +30,14 @@ std::unique_ptr<model::Transformer> formula_model() {
     const at::Tensor wave =
         (at::arange(tensor.numel(), at::kDouble) * 0.37 + index).sin().view(tensor.sizes());
     index += 1;
-    if (fqn == "tok_embeddings.weight") tensor.copy_(wave);
-    else if (fqn == "output.weight") tensor.copy_(wave * 0.1);
-    else if (fqn.find("norm") != std::string::npos) tensor.copy_(wave * 0.1 + 1.0);
-    else tensor.copy_(wave * 0.05);
+    if (fqn == "tok_embeddings.weight")
+      tensor.copy_(wave);
+    else if (fqn == "output.weight")
+      tensor.copy_(wave * 0.1);
+    else if (fqn.find("norm") != std::string::npos)
+      tensor.copy_(wave * 0.1 + 1.0);
+    else
+      tensor.copy_(wave * 0.05);
   }
   return root;
 }

@@ -24,7 +24,8 @@ class GoldenFolder {
  public:
   explicit GoldenFolder(const std::string& name) {
     const char* other = std::getenv("TITAN_GOLDEN_DIR");
-    path_ = std::filesystem::path(other && *other ? other : TITAN_SOURCE_DIR "/tests/golden") / name;
+    path_ =
+        std::filesystem::path(other && *other ? other : TITAN_SOURCE_DIR "/tests/golden") / name;
   }
 
   const std::filesystem::path& path() const { return path_; }
@@ -62,7 +63,8 @@ class GoldenFolder {
     args.dim = config.at("dim");
     args.n_layers = config.at("n_layers");
     args.n_heads = config.at("n_heads");
-    if (!config.at("n_kv_heads").is_null()) args.n_kv_heads = config.at("n_kv_heads").get<int64_t>();
+    if (!config.at("n_kv_heads").is_null())
+      args.n_kv_heads = config.at("n_kv_heads").get<int64_t>();
     args.vocab_size = config.at("vocab_size");
     args.multiple_of = config.at("multiple_of");
     if (!config.at("ffn_dim_multiplier").is_null())
@@ -73,7 +75,8 @@ class GoldenFolder {
     args.rope_scaling.factor = rope.at("scaling_factor");
     args.rope_scaling.low_freq_factor = rope.at("low_freq_factor");
     args.rope_scaling.high_freq_factor = rope.at("high_freq_factor");
-    args.rope_scaling.original_max_position_embeddings = rope.at("original_max_position_embeddings");
+    args.rope_scaling.original_max_position_embeddings =
+        rope.at("original_max_position_embeddings");
     return args;
   }
 

@@ -65,8 +65,8 @@ TEST(GoldenHf, LogitsAreThoseOfTransformers) {
     const double largest = expected.at("logits").abs().max().item<double>();
     const double difference = (logits - expected.at("logits")).abs().max().item<double>() / largest;
     const double theirs = expected.at("rounding").item<double>();
-    std::cout << folder.name << ": " << logits.size(1) << " positions, largest relative difference " << difference
-              << ", of transformers in float32 " << theirs << "\n";
+    std::cout << folder.name << ": " << logits.size(1) << " positions, largest relative difference "
+              << difference << ", of transformers in float32 " << theirs << "\n";
     EXPECT_LE(theirs, 1e-5);
     EXPECT_LE(difference, 2 * theirs);
   }

@@ -85,7 +85,8 @@ class GoldenLlama : public testing::Test {
       const double loss = lines[step].at("loss"), norm = lines[step].at("grad_norm");
       EXPECT_NEAR(got.loss, loss, band.loss * loss) << file << " step " << step + 1;
       EXPECT_NEAR(got.grad_norm, norm, band.grad_norm * norm) << file << " step " << step + 1;
-      EXPECT_NEAR(got.lr, lines[step].at("lr").get<double>(), 1e-12) << file << " step " << step + 1;
+      EXPECT_NEAR(got.lr, lines[step].at("lr").get<double>(), 1e-12)
+          << file << " step " << step + 1;
     }
   }
 
@@ -152,7 +153,9 @@ TEST_F(GoldenLlama, EveryActivation) {
   const int64_t size = first.tokens.size(0), length = first.tokens.size(1);
   const std::string attention = "layers.0.attention";
   const at::Tensor rope = inputs.at(attention)[1];
-  const auto heads = [&](const at::Tensor& x) { return x.view({size, length, -1, args.head_dim()}); };
+  const auto heads = [&](const at::Tensor& x) {
+    return x.view({size, length, -1, args.head_dim()});
+  };
   const Tensors between = {
       {"freqs_cis.real_imag", rope},
       {attention + ".q_rope", model::apply_rope(heads(got.at(attention + ".wq")), rope)},

@@ -47,10 +47,8 @@ class TrainingRun {
     const int64_t size = batch.tokens.size(0) / micro_batches;
     double loss_sum = 0.0;
     for (int64_t i = 0; i < micro_batches; ++i) {
-      const model::CallContext context{.step = step_,
-                                       .micro_batch = i,
-                                       .training = true,
-                                       .mixed_precision = mixed_precision_};
+      const model::CallContext context{
+          .step = step_, .micro_batch = i, .training = true, .mixed_precision = mixed_precision_};
       const at::Tensor loss =
           model::cross_entropy(root_(context, {batch.tokens.narrow(0, i * size, size)}),
                                batch.labels.narrow(0, i * size, size), valid);

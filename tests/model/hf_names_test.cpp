@@ -49,7 +49,8 @@ TEST(HfNames, OtherNamesAreNotOfThisModel) {
         "model.layers.0x.self_attn.q_proj.weight", "model.layers..self_attn.q_proj.weight",
         "model.layers.0.self_attn.q_proj.bias", "model.layers.0", "output.weight", ""})
     EXPECT_EQ(naming.to_native(name), std::nullopt) << name;
-  for (const char* name : {"layers.2.ffn_norm.weight", "lora/layers.0.attention.wq.a", "lm_head.weight"})
+  for (const char* name :
+       {"layers.2.ffn_norm.weight", "lora/layers.0.attention.wq.a", "lm_head.weight"})
     EXPECT_EQ(naming.to_hf(name), std::nullopt) << name;
   EXPECT_TRUE(naming.ignored("model.layers.0.self_attn.rotary_emb.inv_freq"));
   EXPECT_FALSE(naming.ignored("model.layers.0.self_attn.q_proj.weight"));
@@ -57,7 +58,8 @@ TEST(HfNames, OtherNamesAreNotOfThisModel) {
 
 TEST(HfNames, NormsOfHeadsAreReorderedLikeTheirRows) {
   ModelArgs args{.dim = 16, .n_layers = 2, .n_heads = 4, .n_kv_heads = 2, .vocab_size = 8};
-  const std::string native = "layers.1.attention.k_norm.weight", hf = "model.layers.1.self_attn.k_norm.weight";
+  const std::string native = "layers.1.attention.k_norm.weight",
+                    hf = "model.layers.1.self_attn.k_norm.weight";
   EXPECT_EQ(LlamaHfNaming(args).to_hf(native), std::nullopt) << "a Llama has none";
   EXPECT_EQ(LlamaHfNaming(args).to_native(hf), std::nullopt);
   args.qk_norm = true;
@@ -71,10 +73,12 @@ TEST(HfNames, NormsOfHeadsAreReorderedLikeTheirRows) {
 }
 
 TEST(HfNames, RowsThatAreNoHeadsAreRefused) {
-  test::expect_error(ExitStatus::kData, {"30 rows", "4 heads", "model.flavor"},
-                          [] { rope_rows_to_native(at::zeros({30, 8}), 4); });
-  test::expect_error(ExitStatus::kData, {"3 dimensions"},
-                          [] { rope_rows_to_hf(at::zeros({32, 2, 2}), 4); });
+  test::expect_error(ExitStatus::kData, {"30 rows", "4 heads", "model.flavor"}, [] {
+    rope_rows_to_native(at::zeros({30, 8}), 4);
+  });
+  test::expect_error(ExitStatus::kData, {"3 dimensions"}, [] {
+    rope_rows_to_hf(at::zeros({32, 2, 2}), 4);
+  });
 }
 
 }  // namespace

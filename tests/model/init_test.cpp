@@ -21,7 +21,11 @@ namespace {
 using test::expect_error;
 
 ModelArgs tiny(int64_t layers = 2) {
-  return {.dim = 32, .n_layers = layers, .n_heads = 4, .n_kv_heads = 2, .vocab_size = 64,
+  return {.dim = 32,
+          .n_layers = layers,
+          .n_heads = 4,
+          .n_kv_heads = 2,
+          .vocab_size = 64,
           .multiple_of = 16};
 }
 
@@ -130,15 +134,14 @@ TEST(Materialize, CopiesFollowChainsAndRefuseCircles) {
   circle.attach_parameter("c/one", copy_of("c/two", {4}, "c/one"));
   circle.attach_parameter("c/two", copy_of("c/one", {4}, "c/two"));
   expect_error(ExitStatus::kUsage, {"c/one", "copies itself"},
-                    [&] { materialize(circle, at::kCPU, 0); });
+               [&] { materialize(circle, at::kCPU, 0); });
   Transformer missing(tiny(), at::kFloat);
   missing.attach_parameter("c/one", copy_of("outputs.weight", {4}, "c/one"));
   expect_error(ExitStatus::kUsage, {"'outputs.weight'", "no parameter"},
-                    [&] { materialize(missing, at::kCPU, 0); });
+               [&] { materialize(missing, at::kCPU, 0); });
   Transformer shape(tiny(), at::kFloat);
   shape.attach_parameter("c/one", copy_of("output.weight", {4}, "c/one"));
-  expect_error(ExitStatus::kUsage, {"another shape"},
-                    [&] { materialize(shape, at::kCPU, 0); });
+  expect_error(ExitStatus::kUsage, {"another shape"}, [&] { materialize(shape, at::kCPU, 0); });
 }
 
 TEST(Draw, ARangeIsAPartOfTheWhole) {
@@ -148,7 +151,8 @@ TEST(Draw, ARangeIsAPartOfTheWhole) {
                                        {InitRule::Kind::kKaimingUniform}};
   for (const InitRule& rule : rules) {
     const at::Tensor whole = draw(rule, {10, 13}, 42, "w").view({-1});
-    for (const auto& [first, count] : {std::pair{0, 130}, {1, 5}, {3, 6}, {4, 4}, {127, 3}, {60, 0}})
+    for (const auto& [first, count] :
+         {std::pair{0, 130}, {1, 5}, {3, 6}, {4, 4}, {127, 3}, {60, 0}})
       EXPECT_TRUE(at::equal(draw_range(rule, {10, 13}, 42, "w", first, count),
                             whole.narrow(0, first, count)))
           << first << ", " << count;
@@ -176,8 +180,8 @@ TEST(Draw, NormalHasTheMomentsOfANormal) {
   // Neighbours (both values of a pair, and of near pairs) are not correlated.
   const at::Tensor flat = z.view({-1});
   for (const int64_t lag : {1, 2, 3, 4, 1000})
-    EXPECT_NEAR(
-        (flat.narrow(0, 0, 990000) * flat.narrow(0, lag, 990000)).mean().item<double>(), 0.0, 0.005)
+    EXPECT_NEAR((flat.narrow(0, 0, 990000) * flat.narrow(0, lag, 990000)).mean().item<double>(),
+                0.0, 0.005)
         << lag;
 }
 
@@ -215,11 +219,11 @@ TEST(Draw, UniformFillsItsInterval) {
 
 TEST(Draw, BadRulesAreRefused) {
   expect_error(ExitStatus::kUsage, {"kaiming_uniform", "'w'"},
-                    [] { draw({InitRule::Kind::kKaimingUniform}, {8}, 0, "w"); });
+               [] { draw({InitRule::Kind::kKaimingUniform}, {8}, 0, "w"); });
   expect_error(ExitStatus::kUsage, {"-1", "deviation"},
-                    [] { draw(InitRule::normal(0.0, -1.0), {8}, 0, "w"); });
+               [] { draw(InitRule::normal(0.0, -1.0), {8}, 0, "w"); });
   expect_error(ExitStatus::kUsage, {"bounds"},
-                    [] { draw(InitRule::trunc_normal(0.0, 1.0, 2.0, 1.0), {8}, 0, "w"); });
+               [] { draw(InitRule::trunc_normal(0.0, 1.0, 2.0, 1.0), {8}, 0, "w"); });
 }
 
 }  // namespace

@@ -28,8 +28,8 @@ at::Tensor wave(at::IntArrayRef shape, double phase, at::ScalarType dtype = at::
 }
 
 ModelArgs small_args() {
-  return {.dim = 16, .n_layers = 2, .n_heads = 4, .n_kv_heads = 2, .vocab_size = 32,
-          .multiple_of = 8};
+  return {
+      .dim = 16, .n_layers = 2, .n_heads = 4, .n_kv_heads = 2, .vocab_size = 32, .multiple_of = 8};
 }
 
 template <class M, class... A>
@@ -104,7 +104,8 @@ TEST(Rope, TurnsInterleavedPairs) {
   EXPECT_TRUE(at::equal(y[0][0], x[0][0])) << "position 0 is not turned";
   for (int64_t pair = 0; pair < 4; ++pair) {
     const double c = rope[2][pair][0].item<double>(), s = rope[2][pair][1].item<double>();
-    const double a = x[0][2][1][2 * pair].item<double>(), b = x[0][2][1][2 * pair + 1].item<double>();
+    const double a = x[0][2][1][2 * pair].item<double>(),
+                 b = x[0][2][1][2 * pair + 1].item<double>();
     EXPECT_NEAR(y[0][2][1][2 * pair].item<double>(), a * c - b * s, 1e-6);
     EXPECT_NEAR(y[0][2][1][2 * pair + 1].item<double>(), a * s + b * c, 1e-6);
   }
@@ -112,23 +113,29 @@ TEST(Rope, TurnsInterleavedPairs) {
   // float64 is turned in float64: what float32 cannot hold comes through.
   const at::Tensor fine = x.to(at::kDouble) + 1e-12, turned = apply_rope(fine, rope);
   EXPECT_EQ(turned.scalar_type(), at::kDouble);
-  EXPECT_NEAR((turned - apply_rope(x.to(at::kDouble), rope)).select(1, 0).mean().item<double>(), 1e-12, 1e-14);
+  EXPECT_NEAR((turned - apply_rope(x.to(at::kDouble), rope)).select(1, 0).mean().item<double>(),
+              1e-12, 1e-14);
 }
 
 TEST(Rope, ScalingsDivideFrequencies) {
   const auto angles = [](RopeScaling scaling) {
-    const at::Tensor table = rope_table(2, 64, 10000.0, scaling)[1];  // position 1: the frequencies themselves
+    const at::Tensor table =
+        rope_table(2, 64, 10000.0, scaling)[1];  // position 1: the frequencies themselves
     return at::atan2(table.select(1, 1), table.select(1, 0));
   };
   const at::Tensor plain = angles({.kind = RopeScaling::Kind::kNone});
   EXPECT_NEAR(plain[16].item<double>(), 0.01, 1e-8);
-  EXPECT_TRUE(at::allclose(angles({.kind = RopeScaling::Kind::kLinear, .factor = 4.0}), plain / 4, 1e-6, 0.0));
+  EXPECT_TRUE(at::allclose(angles({.kind = RopeScaling::Kind::kLinear, .factor = 4.0}), plain / 4,
+                           1e-6, 0.0));
   EXPECT_TRUE(at::equal(angles({.kind = RopeScaling::Kind::kNone, .factor = 4.0}), plain));
-  EXPECT_TRUE(at::allclose(angles({.kind = RopeScaling::Kind::kLlama3, .factor = 1.0}), plain, 1e-6, 0.0));
-  const at::Tensor banded = angles({.kind = RopeScaling::Kind::kLlama3, .factor = 4.0,
+  EXPECT_TRUE(
+      at::allclose(angles({.kind = RopeScaling::Kind::kLlama3, .factor = 1.0}), plain, 1e-6, 0.0));
+  const at::Tensor banded = angles({.kind = RopeScaling::Kind::kLlama3,
+                                    .factor = 4.0,
                                     .original_max_position_embeddings = 1024});
   EXPECT_EQ(banded[0].item<float>(), plain[0].item<float>()) << "short wavelengths stay";
-  EXPECT_NEAR(banded[31].item<double>(), plain[31].item<double>() / 4, 1e-9) << "long ones are slowed";
+  EXPECT_NEAR(banded[31].item<double>(), plain[31].item<double>() / 4, 1e-9)
+      << "long ones are slowed";
 }
 
 TEST(Attention, LooksBackOnly) {
@@ -169,7 +176,8 @@ TEST(Attention, NormalisesHeadsBeforeTheyTurn) {
   args.qk_norm = true;
   args.given_head_dim = 6;  // wider together than dim
   const auto attention = ready<Attention>(args, 0, 0.02, at::kDouble);
-  EXPECT_EQ(attention->kind(), "qk_norm_attention") << "code for plain attention must not take its place";
+  EXPECT_EQ(attention->kind(), "qk_norm_attention")
+      << "code for plain attention must not take its place";
   for (const char* name : {"q_norm", "k_norm"}) {
     const at::NoGradGuard no_grad;
     attention->find(name)->parameter("weight").tensor.copy_(wave({6}, name[0]) + 1.5);
@@ -181,7 +189,8 @@ TEST(Attention, NormalisesHeadsBeforeTheyTurn) {
     return at::linear(x, attention->find(name)->parameter("weight").tensor).view({2, 5, heads, 6});
   };
   const auto normal = [&](const at::Tensor& y, const char* name) {
-    return y * (y * y).mean(-1, true).add(args.norm_eps).rsqrt() * attention->find(name)->parameter("weight").tensor;
+    return y * (y * y).mean(-1, true).add(args.norm_eps).rsqrt() *
+           attention->find(name)->parameter("weight").tensor;
   };
   const at::Tensor q = apply_rope(normal(project("wq", 4), "q_norm"), rope);
   const at::Tensor k = apply_rope(normal(project("wk", 2), "k_norm"), rope);
@@ -202,17 +211,21 @@ TEST(Attention, RefusesInputsThatItDoesNotUse) {
   const auto block = ready<Block>(small_args(), 0, at::kFloat);
   const at::Tensor x = wave({1, 3, 16}, 0.0, at::kFloat), rope = rope_table(3, 4, 500000.0, {});
   const at::Tensor ids = at::zeros({1, 3}, at::kLong);
-  expect_error(ExitStatus::kUsage, {"positions", "m.attention"},
-                    [&] { (*block)({}, {x, rope, ids}); });
-  expect_error(ExitStatus::kUsage, {"document ids", "m.attention"},
-                    [&] { (*block)({}, {x, rope, at::Tensor(), ids}); });
+  expect_error(ExitStatus::kUsage, {"positions", "m.attention"}, [&] {
+    (*block)({}, {x, rope, ids});
+  });
+  expect_error(ExitStatus::kUsage, {"document ids", "m.attention"}, [&] {
+    (*block)({}, {x, rope, at::Tensor(), ids});
+  });
   EXPECT_TRUE((*block)({}, {x, rope, at::Tensor(), at::Tensor()}).defined());
 }
 
 TEST(FeedForward, IsGatedBySilu) {
   const auto layer = ready<FeedForward>(small_args(), 0, 0.02, at::kDouble);
   const at::Tensor x = wave({3, 16}, 0.0) * 40;
-  const auto weight = [&](const char* name) { return layer->find(name)->parameter("weight").tensor; };
+  const auto weight = [&](const char* name) {
+    return layer->find(name)->parameter("weight").tensor;
+  };
   const at::Tensor gate = at::linear(x, weight("w1"));
   const at::Tensor expected =
       at::linear(gate * at::sigmoid(gate) * at::linear(x, weight("w3")), weight("w2"));
@@ -231,7 +244,10 @@ TEST(Block, EveryGradientMatchesFiniteDifferences) {
   }
   ASSERT_EQ(leaves.size(), 10u);
   expect_gradients_match(
-      [&](const std::vector<at::Tensor>& all) { return (*block)({}, {all[0], rope}); }, leaves,
+      [&](const std::vector<at::Tensor>& all) {
+        return (*block)({}, {all[0], rope});
+      },
+      leaves,
       /*tolerance=*/2e-3);  // q and k pass through float32
 }
 
@@ -254,10 +270,10 @@ class Counted : public Replacement {
 TEST(Layers, EveryChildIsCalledThroughItsSlot) {
   const at::Tensor x = wave({1, 3, 16}, 0.0, at::kFloat), rope = rope_table(3, 4, 500000.0, {});
   const std::vector<std::pair<std::string, int64_t>> names = {
-      {"attention", 16},         {"attention.wq", 16},      {"attention.wk", 8},
-      {"attention.wv", 8},       {"attention.wo", 16},      {"feed_forward", 16},
-      {"feed_forward.w1", 48},   {"feed_forward.w2", 16},   {"feed_forward.w3", 48},
-      {"attention_norm", 16},    {"ffn_norm", 16},          {"attention.q_norm", 4},
+      {"attention", 16},       {"attention.wq", 16},    {"attention.wk", 8},
+      {"attention.wv", 8},     {"attention.wo", 16},    {"feed_forward", 16},
+      {"feed_forward.w1", 48}, {"feed_forward.w2", 16}, {"feed_forward.w3", 48},
+      {"attention_norm", 16},  {"ffn_norm", 16},        {"attention.q_norm", 4},
       {"attention.k_norm", 4}};
   ModelArgs args = small_args();
   args.qk_norm = true;
@@ -275,8 +291,9 @@ TEST(Layers, KindsAndAttributesAreThoseOfTheContract) {
   const auto block = ready<Block>(args, 3, at::kFloat);
   using Attributes = std::map<std::string, double>;
   EXPECT_EQ(block->attributes(), (Attributes{{"dim", 16}, {"layer", 3}}));
-  EXPECT_EQ(block->find("attention")->attributes(),
-            (Attributes{{"dim", 16}, {"n_heads", 4}, {"n_kv_heads", 2}, {"head_dim", 4}, {"layer", 3}}));
+  EXPECT_EQ(
+      block->find("attention")->attributes(),
+      (Attributes{{"dim", 16}, {"n_heads", 4}, {"n_kv_heads", 2}, {"head_dim", 4}, {"layer", 3}}));
   EXPECT_EQ(block->find("attention.wk")->attributes(),
             (Attributes{{"in_features", 16}, {"out_features", 8}}));
   EXPECT_EQ(block->find("feed_forward")->attributes(),

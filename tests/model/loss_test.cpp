@@ -16,7 +16,8 @@ at::Tensor some_logits() {
 
 TEST(Loss, IsTheMeanOverTheLabelsThatCount) {
   const at::Tensor logits = some_logits();
-  const at::Tensor labels = at::tensor(std::vector<int64_t>{0, -100, 4, 1, -100, -100}).view({2, 3});
+  const at::Tensor labels =
+      at::tensor(std::vector<int64_t>{0, -100, 4, 1, -100, -100}).view({2, 3});
   EXPECT_EQ(count_valid_labels(labels), 3);
   const at::Tensor logs = logits.to(at::kDouble).log_softmax(-1);
   const double expected = -(logs[0][0][0] + logs[0][2][4] + logs[1][0][1]).item<double>() / 3;
@@ -25,7 +26,8 @@ TEST(Loss, IsTheMeanOverTheLabelsThatCount) {
 
 TEST(Loss, MicroBatchesAddUpToTheBatch) {
   const at::Tensor logits = some_logits();
-  const at::Tensor labels = at::tensor(std::vector<int64_t>{0, -100, 4, 1, -100, -100}).view({2, 3});
+  const at::Tensor labels =
+      at::tensor(std::vector<int64_t>{0, -100, 4, 1, -100, -100}).view({2, 3});
   const at::Tensor whole = cross_entropy(logits, labels, 3);
   const at::Tensor parts = cross_entropy(logits.narrow(0, 0, 1), labels.narrow(0, 0, 1), 3) +
                            cross_entropy(logits.narrow(0, 1, 1), labels.narrow(0, 1, 1), 3);

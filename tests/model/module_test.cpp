@@ -20,8 +20,10 @@ std::unique_ptr<Linear> linear(int64_t in, int64_t out, double value = 1.0) {
 /// Two linears, the second under a name with a dot, as layers have it.
 class Pair : public Module {
  public:
-  Pair() : Module("pair"), first(add_child("first", linear(2, 2))),
-           second(add_child("inner.0", linear(2, 2, 3.0))) {
+  Pair()
+      : Module("pair"),
+        first(add_child("first", linear(2, 2))),
+        second(add_child("inner.0", linear(2, 2, 3.0))) {
     assign_names("");
   }
   Slot& first;
@@ -57,7 +59,8 @@ class LoggedWrap : public Wrap {
 class LoggedObserver : public Observer {
  public:
   explicit LoggedObserver(std::vector<std::string>& log) : log_(log) {}
-  void observe(Module&, const CallContext&, const Inputs& inputs, const at::Tensor& output) override {
+  void observe(Module&, const CallContext&, const Inputs& inputs,
+               const at::Tensor& output) override {
     EXPECT_FALSE((output * 2).requires_grad()) << "observers run without gradients";
     log_.push_back("observe " + std::to_string(inputs[0].sum().item<int>()) + " -> " +
                    std::to_string(output.sum().item<int>()));
@@ -91,9 +94,8 @@ TEST(Module, WrapsNestAndObserversSeeTheOutside) {
   // ((0 + 100) + 1) * 2 elements = 202, * 10 * 2.
   EXPECT_EQ(y.item<int>(), 4040);
   EXPECT_TRUE(y.requires_grad());
-  const std::vector<std::string> expected = {"before outer",       "before inner",
-                                             "after inner x=202",  "after outer x=200",
-                                             "observe 0 -> 4040"};
+  const std::vector<std::string> expected = {"before outer", "before inner", "after inner x=202",
+                                             "after outer x=200", "observe 0 -> 4040"};
   EXPECT_EQ(log, expected);
 }
 
@@ -114,9 +116,8 @@ TEST(Module, ReplacementUsesTheParametersOfTheModule) {
   pair.second->drop_caches();
   EXPECT_TRUE(dropped);
   EXPECT_EQ(log, std::vector<std::string>{"drop w"});
-  expect_error(ExitStatus::kInternal, {"replaced twice", "inner.0"}, [&] {
-    pair.second->set_replacement(std::make_unique<Doubled>(dropped));
-  });
+  expect_error(ExitStatus::kInternal, {"replaced twice", "inner.0"},
+               [&] { pair.second->set_replacement(std::make_unique<Doubled>(dropped)); });
 }
 
 TEST(Module, SlotExchangeTakesEffectAndKeepsTheName) {
@@ -127,9 +128,9 @@ TEST(Module, SlotExchangeTakesEffectAndKeepsTheName) {
   const at::Tensor y = pair({}, {at::ones({1, 2})});
   EXPECT_EQ(y.sum().item<int>(), 2 * 2 * 10);
   expect_error(ExitStatus::kUsage, {"'pair'", "'linear'", "inner.0"},
-                    [&] { pair.second.exchange(std::make_unique<Pair>()); });
+               [&] { pair.second.exchange(std::make_unique<Pair>()); });
   expect_error(ExitStatus::kInternal, {"cannot be emptied"},
-                    [&] { pair.second.exchange(nullptr); });
+               [&] { pair.second.exchange(nullptr); });
 }
 
 TEST(Module, NamesFindAndVisit) {
@@ -143,7 +144,7 @@ TEST(Module, NamesFindAndVisit) {
   visit_modules(pair, [&](Module& module) { visited.push_back(module.fqn()); });
   EXPECT_EQ(visited, (std::vector<std::string>{"", "first", "inner.0"}));
   expect_error(ExitStatus::kInternal, {"'bias'", "inner.0"},
-                    [&] { pair.second->parameter("bias"); });
+               [&] { pair.second->parameter("bias"); });
 }
 
 TEST(Module, TiedParametersAreListedOnceAndStayTied) {
@@ -173,7 +174,7 @@ TEST(Module, AddedParametersAndBuffersHaveTheirOwnNamesOnDisk) {
   ASSERT_EQ(named_buffers(pair).size(), 1u);
   EXPECT_EQ(named_buffers(pair)[0].fqn, "first.lora/b");
   expect_error(ExitStatus::kInternal, {"'lora/b' is taken", "first"},
-                    [&] { pair.first->attach_parameter("lora/b", added); });
+               [&] { pair.first->attach_parameter("lora/b", added); });
 }
 
 TEST(Module, InputsAreChecked) {
@@ -181,9 +182,10 @@ TEST(Module, InputsAreChecked) {
   module->assign_names("wq");
   materialize(*module, at::kCPU, 0);
   expect_error(ExitStatus::kInternal, {"input 'x' is missing", "'wq' (linear)"},
-                    [&] { (*module)({}, {}); });
-  expect_error(ExitStatus::kInternal, {"got 2 inputs", "at most 1"},
-                    [&] { (*module)({}, {at::ones({2}), at::ones({2})}); });
+               [&] { (*module)({}, {}); });
+  expect_error(ExitStatus::kInternal, {"got 2 inputs", "at most 1"}, [&] {
+    (*module)({}, {at::ones({2}), at::ones({2})});
+  });
 }
 
 }  // namespace

@@ -46,10 +46,10 @@ TEST(TrainSpec, UnknownNamesGetSuggestions) {
   registry.add(llama3_train_spec());
   registry.freeze();
   expect_error(ExitStatus::kUsage, {"'lama3'", "did you mean 'llama3'", "model.name"},
-                    [&] { registry.get("lama3"); });
+               [&] { registry.get("lama3"); });
   expect_error(ExitStatus::kUsage,
-                    {"'debug_model'", "did you mean 'debugmodel'", "8B, 70B, 405B", "model.flavor"},
-                    [&] { registry.get("llama3").flavor("debug_model"); });
+               {"'debug_model'", "did you mean 'debugmodel'", "8B, 70B, 405B", "model.flavor"},
+               [&] { registry.get("llama3").flavor("debug_model"); });
 }
 
 TEST(TrainSpec, RegistrationEndsWithFreezing) {
@@ -66,7 +66,7 @@ TEST(TrainSpec, DuplicatesAndHalfSpecsAreRefused) {
   TrainSpecRegistry registry;
   registry.add(named_spec("a"));
   expect_error(ExitStatus::kUsage, {"'a'", "registered already"},
-                    [&] { registry.add(named_spec("a")); });
+               [&] { registry.add(named_spec("a")); });
   TrainSpec twice = named_spec("b");
   twice.flavors.push_back({"8B", {}});
   expect_error(ExitStatus::kUsage, {"'8B'", "twice"}, [&] { registry.add(twice); });

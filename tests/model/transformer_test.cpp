@@ -55,26 +55,27 @@ void expect_counts(const std::vector<Flavor>& flavors, const std::vector<Expecte
 }
 
 TEST(Transformer, FlavorsHaveTheirKnownCounts) {
-  expect_counts(llama3_flavors(), {
-      {"debugmodel", 768, 16, 6163712, 71585280, 184831488},
-      {"8B", 14336, 128, 8030261248, 48250773504, 57914449920},
-      {"70B", 28672, 128, 70553706496, 433124327424, 481442709504},
-      {"405B", 53248, 128, 405853388800, 2473246556160, 2625449459712},
-  });
+  expect_counts(llama3_flavors(),
+                {
+                    {"debugmodel", 768, 16, 6163712, 71585280, 184831488},
+                    {"8B", 14336, 128, 8030261248, 48250773504, 57914449920},
+                    {"70B", 28672, 128, 70553706496, 433124327424, 481442709504},
+                    {"405B", 53248, 128, 405853388800, 2473246556160, 2625449459712},
+                });
 }
 
-/// Parameters as transformers counts them; FLOPs are 6 for each but the table of an untied model, and
-/// those of attention.
+/// Parameters as transformers counts them; FLOPs are 6 for each but the table of an untied model,
+/// and those of attention.
 TEST(Transformer, Qwen3FlavorsHaveTheirKnownCounts) {
   expect_counts(qwen3_flavors(), {
-      {"debugmodel", 768, 64, 6426624, 114057216, 340549632},
-      {"0.6B", 3072, 128, 596049920, 4985585664, 9213444096},
-      {"1.7B", 6144, 128, 1720574976, 11732736000, 15960594432},
-      {"4B", 9728, 128, 4022468096, 27758687232, 38630323200},
-      {"8B", 12288, 128, 8190735360, 49034311680, 59905947648},
-      {"14B", 17408, 128, 14768307200, 88975534080, 104075028480},
-      {"32B", 25600, 128, 32762123264, 204790167552, 243444873216},
-  });
+                                     {"debugmodel", 768, 64, 6426624, 114057216, 340549632},
+                                     {"0.6B", 3072, 128, 596049920, 4985585664, 9213444096},
+                                     {"1.7B", 6144, 128, 1720574976, 11732736000, 15960594432},
+                                     {"4B", 9728, 128, 4022468096, 27758687232, 38630323200},
+                                     {"8B", 12288, 128, 8190735360, 49034311680, 59905947648},
+                                     {"14B", 17408, 128, 14768307200, 88975534080, 104075028480},
+                                     {"32B", 25600, 128, 32762123264, 204790167552, 243444873216},
+                                 });
 }
 
 TEST(Transformer, NamesInRegistrationOrder) {
@@ -109,12 +110,15 @@ TEST(Transformer, ATiedHeadIsTheTable) {
   materialize(model, at::kCPU, 3);
   const at::Tensor table = model.find("tok_embeddings")->parameter("weight").tensor;
   EXPECT_TRUE(model.find("output")->parameter("weight").tensor.is_same(table));
-  EXPECT_NEAR(table.std().item<double>(), 0.02, 0.0002) << "as other matrices, not as a table or head of its own";
+  EXPECT_NEAR(table.std().item<double>(), 0.02, 0.0002)
+      << "as other matrices, not as a table or head of its own";
 
-  // The gradient is the sum of both uses: nudging one entry of the table changes the loss through both.
+  // The gradient is the sum of both uses: nudging one entry of the table changes the loss through
+  // both.
   const at::Tensor tokens = at::arange(2 * 9, at::kLong).mul(5).remainder(16).view({2, 9});
   const auto loss = [&] {
-    return cross_entropy(model({.step = 1, .training = true}, {tokens.narrow(1, 0, 8)}), tokens.narrow(1, 1, 8), 16);
+    return cross_entropy(model({.step = 1, .training = true}, {tokens.narrow(1, 0, 8)}),
+                         tokens.narrow(1, 1, 8), 16);
   };
   loss().backward();
   const at::NoGradGuard no_grad;
@@ -127,7 +131,8 @@ TEST(Transformer, ATiedHeadIsTheTable) {
   const double above = loss().item<double>();
   table.sub_(direction, 2 * step);
   const double below = loss().item<double>();
-  EXPECT_NEAR((above - below) / (2 * step), grad.norm().item<double>(), 2e-3 * grad.norm().item<double>());
+  EXPECT_NEAR((above - below) / (2 * step), grad.norm().item<double>(),
+              2e-3 * grad.norm().item<double>());
 }
 
 TEST(Transformer, InitialDeviationsFollowTheDepth) {
@@ -140,7 +145,8 @@ TEST(Transformer, InitialDeviationsFollowTheDepth) {
   EXPECT_NEAR(deviation("tok_embeddings"), 1.0, 0.01);
   for (const int64_t layer : {0, 2, 5}) {
     const std::string prefix = "layers." + std::to_string(layer) + ".";
-    for (const std::string name : {"attention.wq", "attention.wk", "attention.wv", "feed_forward.w1"})
+    for (const std::string name :
+         {"attention.wq", "attention.wk", "attention.wv", "feed_forward.w1"})
       EXPECT_NEAR(deviation(prefix + name), 0.02, 0.0003) << prefix << name;
     const double expected = 0.02 / std::sqrt(2.0 * static_cast<double>(layer + 1));
     for (const std::string name : {"attention.wo", "feed_forward.w2", "feed_forward.w3"})
@@ -186,10 +192,10 @@ TEST(Transformer, SequencesBeyondTheModelAreRefused) {
   args.max_seq_len = 8;
   Transformer model(args, at::kFloat);
   materialize(model, at::kCPU, 0);
-  expect_error(ExitStatus::kUsage, {"9 tokens", "8", "model.max_seq_len"},
-                    [&] { model({}, {at::zeros({1, 9}, at::kLong)}); });
-  expect_error(ExitStatus::kInternal, {"int64"},
-                    [&] { model({}, {at::zeros({1, 4}, at::kInt)}); });
+  expect_error(ExitStatus::kUsage, {"9 tokens", "8", "model.max_seq_len"}, [&] {
+    model({}, {at::zeros({1, 9}, at::kLong)});
+  });
+  expect_error(ExitStatus::kInternal, {"int64"}, [&] { model({}, {at::zeros({1, 4}, at::kInt)}); });
 }
 
 TEST(ModelArgs, ImpossibleSizesAreRefused) {
@@ -223,8 +229,10 @@ TEST(ModelArgs, HeadsOfTheirOwnWidthNeedNotDivideDim) {
   args.given_head_dim = 20;
   args.n_layers = 1;
   Transformer model(args, at::kFloat);
-  EXPECT_EQ(model.find("layers.0.attention.wq")->parameter("weight").tensor.sizes(), (std::vector<int64_t>{240, 250}));
-  EXPECT_EQ(model.find("layers.0.attention.wo")->parameter("weight").tensor.sizes(), (std::vector<int64_t>{250, 240}));
+  EXPECT_EQ(model.find("layers.0.attention.wq")->parameter("weight").tensor.sizes(),
+            (std::vector<int64_t>{240, 250}));
+  EXPECT_EQ(model.find("layers.0.attention.wo")->parameter("weight").tensor.sizes(),
+            (std::vector<int64_t>{250, 240}));
 }
 
 TEST(ModelArgs, EffectiveArgsAreWhatCounts) {

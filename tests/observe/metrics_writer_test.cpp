@@ -174,7 +174,9 @@ TEST(MetricsWriterTest, ANewRunBeginsTheFileAnew) {
 
 TEST(MetricsWriterTest, ForeignLinesAreKeptAsideAndCostNoneOfOurs) {
   ScratchFolder folder;
-  folder.write("metrics.jsonl", "{\"step\": 1, \"a\": 1}\r\n\n{\"step\":2}\nnote to self\n{\"step\": 3}\n{\"step\": 4}\n");
+  folder.write(
+      "metrics.jsonl",
+      "{\"step\": 1, \"a\": 1}\r\n\n{\"step\":2}\nnote to self\n{\"step\": 3}\n{\"step\": 4}\n");
   MetricsWriter writer(folder.path());
   writer.keep_until(3);
   std::vector<int64_t> steps;

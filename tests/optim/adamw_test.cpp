@@ -53,7 +53,8 @@ TEST(Optimizer, FollowsTheFormula) {
   for (const AdamKind kind : {AdamKind::kAdamW, AdamKind::kAdam}) {
     for (const auto dtype : {at::kFloat, at::kDouble}) {
       AdamOptions options{.kind = kind, .lr = 0.01, .eps = 1e-3};
-      const OptimizedTensor matrix = leaf("w", {5, 7}, 0.0, dtype), vector = leaf("n", {9}, 1.0, dtype);
+      const OptimizedTensor matrix = leaf("w", {5, 7}, 0.0, dtype),
+                            vector = leaf("n", {9}, 1.0, dtype);
       Reference expected_matrix(matrix.tensor), expected_vector(vector.tensor);
       Optimizer optimizer({matrix, vector}, options);
       for (int step = 1; step <= 5; ++step) {
@@ -66,8 +67,10 @@ TEST(Optimizer, FollowsTheFormula) {
         optimizer.step(step);
       }
       const double tolerance = dtype == at::kDouble ? 1e-13 : 1e-6;
-      EXPECT_TRUE(at::allclose(matrix.tensor.to(at::kDouble), expected_matrix.p, tolerance, tolerance));
-      EXPECT_TRUE(at::allclose(vector.tensor.to(at::kDouble), expected_vector.p, tolerance, tolerance));
+      EXPECT_TRUE(
+          at::allclose(matrix.tensor.to(at::kDouble), expected_matrix.p, tolerance, tolerance));
+      EXPECT_TRUE(
+          at::allclose(vector.tensor.to(at::kDouble), expected_vector.p, tolerance, tolerance));
       EXPECT_TRUE(at::allclose(optimizer.states()[0].exp_avg.to(at::kDouble), expected_matrix.m,
                                tolerance, tolerance));
       EXPECT_TRUE(at::allclose(optimizer.states()[1].exp_avg_sq.to(at::kDouble), expected_vector.v,
@@ -135,8 +138,8 @@ class TwoLinears : public model::Module {
  public:
   TwoLinears() : Module("pair") {
     for (const char* name : {"a", "b", "c"})
-      add_child(name, std::make_unique<model::Linear>(2, 2, at::kFloat,
-                                                      model::InitRule::constant(1.0)));
+      add_child(name,
+                std::make_unique<model::Linear>(2, 2, at::kFloat, model::InitRule::constant(1.0)));
     assign_names("");
   }
 

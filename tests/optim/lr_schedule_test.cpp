@@ -49,8 +49,8 @@ TEST(LrSchedule, KeepsItsEndBeyondTheLastStep) {
   EXPECT_GT(to_zero.factor(9), 0.0);
   for (const int64_t step : {10, 11, 12, 1000}) EXPECT_EQ(to_zero.factor(step), 0.0) << step;
   for (const DecayShape shape : {DecayShape::kLinear, DecayShape::kSqrt, DecayShape::kCosine}) {
-    const LrSchedule schedule({.total_steps = 10, .warmup_steps = 2, .decay_shape = shape,
-                               .min_lr_factor = 0.1});
+    const LrSchedule schedule(
+        {.total_steps = 10, .warmup_steps = 2, .decay_shape = shape, .min_lr_factor = 0.1});
     for (const int64_t step : {10, 11, 1000}) EXPECT_NEAR(schedule.factor(step), 0.1, 1e-15);
   }
   const LrSchedule constant({.total_steps = 10, .warmup_steps = 2, .decay_ratio = 0.0});
@@ -66,7 +66,8 @@ TEST(LrSchedule, WhatDoesNotFitIsShortenedWithAWarning) {
   ASSERT_EQ(both.warnings().size(), 1u);
   EXPECT_NE(both.warnings()[0].find("shortened to 6"), std::string::npos);
   EXPECT_EQ(factors(both, 10), factors(LrSchedule({.total_steps = 10, .warmup_steps = 4}), 10));
-  EXPECT_TRUE(LrSchedule({.total_steps = 10, .warmup_steps = 2, .decay_ratio = 0.8}).warnings().empty());
+  EXPECT_TRUE(
+      LrSchedule({.total_steps = 10, .warmup_steps = 2, .decay_ratio = 0.8}).warnings().empty());
 }
 
 TEST(LrSchedule, BadOptionsAreRefused) {

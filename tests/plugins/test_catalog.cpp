@@ -98,7 +98,8 @@ TEST(Catalog, DuplicateNamesAreReportedAndRefusedWhenUsed) {
   TempFolder folder;
   copy_to(folder, TITAN_TEST_SO "/test_scale.so", "a.so");
   const auto other = copy_to(folder, TITAN_TEST_SO "/test_scale.so", "b.so");
-  std::ofstream(other, std::ios::app) << "another build";  // behind the last segment: loads as before
+  std::ofstream(other, std::ios::app)
+      << "another build";  // behind the last segment: loads as before
   copy_to(folder, TITAN_TEST_SO "/test_scale.so", "c.so");
   copy_to(folder, TITAN_TEST_SO "/test_cpp_layer.so");
   const Catalog catalog = scan(folder_only(folder));
@@ -121,7 +122,9 @@ TEST(Catalog, DuplicateNamesAreReportedAndRefusedWhenUsed) {
 TEST(Catalog, AThousandFilesInLessThanASecond) {
   TempFolder folder;
   for (int i = 0; i < 1000; ++i)
-    std::ofstream(copy_to(folder, TITAN_TEST_SO "/test_scale.so", "p" + std::to_string(i) + ".so"), std::ios::app) << i;
+    std::ofstream(copy_to(folder, TITAN_TEST_SO "/test_scale.so", "p" + std::to_string(i) + ".so"),
+                  std::ios::app)
+        << i;
   const auto start = std::chrono::steady_clock::now();
   const Catalog catalog = scan(folder_only(folder));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

@@ -1,8 +1,8 @@
 /// The texts of `titan plugins list` and `titan plugins inspect`, whole.
 #include <gtest/gtest.h>
 
-#include <regex>
 #include <sys/stat.h>
+#include <regex>
 
 #include <nlohmann/json.hpp>
 

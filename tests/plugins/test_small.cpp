@@ -3,10 +3,10 @@
 
 #include <thread>
 
+#include "base/printable.h"
 #include "base/sha256.h"
 #include "plugins/error_slot.h"
 #include "plugins/load_text.h"
-#include "base/printable.h"
 #include "plugins/plugin_name.h"
 #include "plugins/torch_symbols.h"
 

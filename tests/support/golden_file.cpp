@@ -20,7 +20,8 @@ std::vector<char> read_file(const std::string& path) {
 
 std::string golden_path(const std::string& relative) {
   const char* folder = std::getenv("TITAN_GOLDEN_DIR");
-  return (folder && *folder ? std::string(folder) : std::string(TITAN_SOURCE_DIR "/tests/golden")) + "/" + relative;
+  return (folder && *folder ? std::string(folder) : std::string(TITAN_SOURCE_DIR "/tests/golden")) +
+         "/" + relative;
 }
 
 nlohmann::json golden_json(const std::string& relative) {
@@ -33,7 +34,8 @@ GoldenFile::GoldenFile(const std::string& relative) : path_(golden_path(relative
   uint64_t header_size = 0;
   if (file.size() < sizeof header_size) throw std::runtime_error(path_ + " is no safetensors file");
   std::memcpy(&header_size, file.data(), sizeof header_size);
-  if (header_size > file.size() - sizeof header_size) throw std::runtime_error(path_ + ": header is cut off");
+  if (header_size > file.size() - sizeof header_size)
+    throw std::runtime_error(path_ + ": header is cut off");
   const char* begin = file.data() + sizeof header_size;
   const auto header = nlohmann::json::parse(begin, begin + header_size);
   const size_t data_size = file.size() - sizeof header_size - header_size;
@@ -44,7 +46,8 @@ GoldenFile::GoldenFile(const std::string& relative) : path_(golden_path(relative
     tensor.shape = entry.at("shape").get<std::vector<int64_t>>();
     const auto offsets = entry.at("data_offsets").get<std::vector<uint64_t>>();
     const auto expected = static_cast<uint64_t>(tensor.numel() * element_size(tensor.dtype));
-    if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data_size || offsets[1] - offsets[0] != expected)
+    if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data_size ||
+        offsets[1] - offsets[0] != expected)
       throw std::runtime_error(path_ + ": '" + name + "' has offsets that do not fit its shape");
     const auto* first = reinterpret_cast<const uint8_t*>(begin + header_size);
     tensor.bytes.assign(first + offsets[0], first + offsets[1]);

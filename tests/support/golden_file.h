@@ -9,8 +9,8 @@
 
 namespace titan::test {
 
-/// Path of a reference file such as "float8/quant_cases.json", below TITAN_GOLDEN_DIR if that is set
-/// and below tests/golden otherwise.
+/// Path of a reference file such as "float8/quant_cases.json", below TITAN_GOLDEN_DIR if that is
+/// set and below tests/golden otherwise.
 std::string golden_path(const std::string& relative);
 
 /// Throws std::runtime_error naming the file if it is missing or malformed.

@@ -17,7 +17,8 @@ inline void expect_gradients_match(
     const std::vector<at::Tensor>& leaves, double tolerance = 1e-7) {
   const auto weighted = [&] {
     const at::Tensor out = function(leaves);
-    const at::Tensor weights = at::arange(out.numel(), at::kDouble).mul(0.7).sin().view(out.sizes());
+    const at::Tensor weights =
+        at::arange(out.numel(), at::kDouble).mul(0.7).sin().view(out.sizes());
     return out.mul(weights).sum();
   };
   weighted().backward();

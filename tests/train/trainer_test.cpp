@@ -23,7 +23,8 @@ struct Counts {
 class CountingObserver final : public model::Observer {
  public:
   explicit CountingObserver(Counts& counts) : counts_(counts) {}
-  void observe(model::Module&, const model::CallContext& context, const model::Inputs&, const at::Tensor&) override {
+  void observe(model::Module&, const model::CallContext& context, const model::Inputs&,
+               const at::Tensor&) override {
     counts_.micro_batches.push_back(context.step * 100 + context.micro_batch);
   }
 
@@ -35,13 +36,15 @@ class Counting final : public converters::ModelConverter {
  public:
   explicit Counting(Counts& counts) : counts_(counts) {}
   void convert(converters::Recorder& recorder) override {
-    recorder.observe(static_cast<size_t>(recorder.model().find("output")), std::make_unique<CountingObserver>(counts_));
+    recorder.observe(static_cast<size_t>(recorder.model().find("output")),
+                     std::make_unique<CountingObserver>(counts_));
   }
   void after_init(converters::HookContext&) override { ++counts_.after_init; }
   bool wants_after_init() const override { return true; }
   void post_optimizer_hook(converters::HookContext& context) override {
     counts_.hook_steps.push_back(context.step);
-    if (context.metrics) (*context.metrics)["counting/hooks"] = static_cast<double>(counts_.hook_steps.size());
+    if (context.metrics)
+      (*context.metrics)["counting/hooks"] = static_cast<double>(counts_.hook_steps.size());
   }
   bool wants_post_optimizer_hook() const override { return true; }
 
@@ -52,7 +55,8 @@ class Counting final : public converters::ModelConverter {
 class TrainerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "titan_trainer_XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "titan_trainer_XXXXXX").string();
     folder_ = mkdtemp(pattern.data());
     std::ofstream text(folder_ / "text.txt");
     for (int i = 0; i < 300; ++i) text << "sentence number " << i * i << "\n";
@@ -71,9 +75,9 @@ class TrainerTest : public ::testing::Test {
     config.model.args.multiple_of = 16;
     specs.add(model::llama3_train_spec());
     specs.freeze();
-    registry.register_model_converter({"counting", "", "built in", {}}, [this](const converters::CreateContext&) {
-      return std::make_unique<Counting>(counts);
-    });
+    registry.register_model_converter(
+        {"counting", "", "built in", {}},
+        [this](const converters::CreateContext&) { return std::make_unique<Counting>(counts); });
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
   Trainer make(bool counting) {

@@ -155,7 +155,8 @@ bool holds_tokenizer(const fs::path& folder) {
 
 std::vector<fs::path> tokenizer_files(const TokenizerOptions& options) {
   if (options.path.empty()) return {};
-  const fs::path file = resolved_file(options), config = file.parent_path() / "tokenizer_config.json";
+  const fs::path file = resolved_file(options),
+                 config = file.parent_path() / "tokenizer_config.json";
   if (is_there(config)) return {file, config};
   return {file};
 }

@@ -49,7 +49,8 @@ class ByteAlphabet {
 };
 
 constexpr const char* kUnsupportedHint =
-    "the file may be whole, titan reads byte-level BPE alone: use such a tokenizer, or tokenize with "
+    "the file may be whole, titan reads byte-level BPE alone: use such a tokenizer, or tokenize "
+    "with "
     "the tokenizer's own program into a file of token ids (training.dataset: tokens)";
 
 JsonView model_of(const JsonView& file) {
@@ -84,13 +85,11 @@ class TokenizerJson {
   void check_model() const {
     const std::string type = model_.has("type") ? model_.at("type").text() : "BPE";
     if (type != "BPE")
-      model_.wrong(
-          "the model '" + printable(type, 80) + "' is not supported, only BPE is",
-          kUnsupportedHint);
+      model_.wrong("the model '" + printable(type, 80) + "' is not supported, only BPE is",
+                   kUnsupportedHint);
     for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"})
       if (model_.has(key) && !model_.at(key).text().empty())
-        model_.at(key).wrong("is not supported: byte-level tokenizers have none",
-                               kUnsupportedHint);
+        model_.at(key).wrong("is not supported: byte-level tokenizers have none", kUnsupportedHint);
     if (model_.flag_or("byte_fallback", false))
       model_.at("byte_fallback")
           .wrong("true is not supported: in a byte-level tokenizer every byte has a token",
@@ -98,8 +97,8 @@ class TokenizerJson {
     if (model_.has("dropout") && !(model_.value().at("dropout").is_number() &&
                                    model_.value().at("dropout").get<double>() == 0))
       model_.at("dropout").wrong("is not supported: the same text has to give the same ids",
-                                "titan has no dropout of merges: set it to null in a copy of the "
-                                "file to get the ids without it");
+                                 "titan has no dropout of merges: set it to null in a copy of the "
+                                 "file to get the ids without it");
   }
 
   int64_t checked_id(const JsonView& value) const {

@@ -8,9 +8,9 @@ namespace titan::model {
 
 class Attention : public Module {
  public:
-  /// `init_std`: of the output projection; the others are N(0, 0.02). With args.qk_norm the module has
-  /// q_norm and k_norm, weights [head_dim], and is of kind qk_norm_attention: code that was written
-  /// for plain attention must not take its place.
+  /// `init_std`: of the output projection; the others are N(0, 0.02). With args.qk_norm the module
+  /// has q_norm and k_norm, weights [head_dim], and is of kind qk_norm_attention: code that was
+  /// written for plain attention must not take its place.
   Attention(const ModelArgs& args, int64_t layer, double init_std, at::ScalarType dtype);
 
  protected:

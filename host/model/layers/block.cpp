@@ -23,12 +23,12 @@ double residual_std(const ModelArgs& args, int64_t layer) {
 
 Block::Block(const ModelArgs& args, int64_t layer, at::ScalarType dtype)
     : Module("block"),
-      attention_(add_child("attention", std::make_unique<Attention>(
-                                            args, layer, residual_std(args, layer), dtype))),
+      attention_(add_child(
+          "attention", std::make_unique<Attention>(args, layer, residual_std(args, layer), dtype))),
       feed_forward_(add_child("feed_forward", std::make_unique<FeedForward>(
                                                   args, layer, residual_std(args, layer), dtype))),
-      attention_norm_(add_child("attention_norm",
-                                std::make_unique<RmsNorm>(args.dim, args.norm_eps, dtype))),
+      attention_norm_(
+          add_child("attention_norm", std::make_unique<RmsNorm>(args.dim, args.norm_eps, dtype))),
       ffn_norm_(add_child("ffn_norm", std::make_unique<RmsNorm>(args.dim, args.norm_eps, dtype))) {
   set_attribute("dim", static_cast<double>(args.dim));
   set_attribute("layer", static_cast<double>(layer));

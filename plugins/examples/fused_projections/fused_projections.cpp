@@ -1,5 +1,5 @@
-/// One matrix product where the stock model has three or two: wq, wk, wv of attention lie behind one
-/// another in `wqkv`, w1 and w3 of the feed-forward part in `w13`.
+/// One matrix product where the stock model has three or two: wq, wk, wv of attention lie behind
+/// one another in `wqkv`, w1 and w3 of the feed-forward part in `w13`.
 ///
 /// The fused parameters are declared as layouts, so files keep the stock names and shapes, fresh
 /// weights are the same, and a checkpoint goes on in a run without this plugin, Adam's moments too.
@@ -17,9 +17,10 @@ TorchTensor linear(const TorchTensor& x, const TorchTensor& weight) {
   return torch_op("aten::linear", "", x, weight, std::nullopt);
 }
 
-/// Parts of `sizes` along `dim`. Their gradients meet in one copy; those of narrow() would each fill a
-/// tensor of the whole size with zeros first.
-std::vector<TorchTensor> split(const TorchTensor& x, const std::vector<int64_t>& sizes, int64_t dim) {
+/// Parts of `sizes` along `dim`. Their gradients meet in one copy; those of narrow() would each
+/// fill a tensor of the whole size with zeros first.
+std::vector<TorchTensor> split(const TorchTensor& x, const std::vector<int64_t>& sizes,
+                               int64_t dim) {
   StableIValue stack[3] = {torch::stable::detail::from(x), torch::stable::detail::from(sizes),
                            torch::stable::detail::from(dim)};
   if (torch_call_dispatcher("aten::split_with_sizes", "", stack, TORCH_ABI_VERSION) != 0)
@@ -41,7 +42,8 @@ class FusedAttention final : public Impl {
                                          {batch, length, heads_ + 2 * kv_heads_, head_dim_});
     // q and k lie side by side: one rotation for both.
     const auto parts = split(qkv, {heads_ + kv_heads_, kv_heads_}, 2);
-    const auto rotated = split(torch_op("titan::apply_rope", "", parts[0], rope), {heads_, kv_heads_}, 2);
+    const auto rotated =
+        split(torch_op("titan::apply_rope", "", parts[0], rope), {heads_, kv_heads_}, 2);
     const auto swap = [](const TorchTensor& t) { return torch::stable::transpose(t, 1, 2); };
     const auto q = swap(rotated[0]), k = swap(rotated[1]), v = swap(parts[1]);
     const auto mixed =
@@ -55,7 +57,8 @@ class FusedAttention final : public Impl {
   int64_t heads_, kv_heads_, head_dim_;
 };
 
-/// y = w2(silu(w1 x) * w3 x) with gradients of its own: of the activations only w13's product is kept.
+/// y = w2(silu(w1 x) * w3 x) with gradients of its own: of the activations only w13's product is
+/// kept.
 class FusedFeedForward final : public Impl {
  public:
   FusedFeedForward() : Impl(Gradients::kOwn) {}
@@ -76,17 +79,21 @@ class FusedFeedForward final : public Impl {
     if (call.needs_grad("x"))
       call.set_grad("x", from_torch(torch::stable::matmul(grad_both, to_torch(call.get("w13")))));
     if (call.needs_grad("w13")) call.set_grad("w13", from_torch(outer(grad_both, x)));
-    if (call.needs_grad("w2.weight")) call.set_grad("w2.weight", from_torch(outer(grad_y, product)));
+    if (call.needs_grad("w2.weight"))
+      call.set_grad("w2.weight", from_torch(outer(grad_y, product)));
   }
 
  private:
   /// The gradient of a weight: g [.., out], x [.., in] give [out, in].
   static TorchTensor outer(const TorchTensor& g, const TorchTensor& x) {
-    const auto rows = [](const TorchTensor& t) { return torch::stable::reshape(t, {-1, t.size(-1)}); };
+    const auto rows = [](const TorchTensor& t) {
+      return torch::stable::reshape(t, {-1, t.size(-1)});
+    };
     return torch::stable::matmul(torch::stable::transpose(rows(g), 0, 1), rows(x));
   }
   static bool in_one_pass(const TorchTensor& both) {
-    return both.is_cpu() && both.scalar_type() == torch::headeronly::ScalarType::Float && both.is_contiguous();
+    return both.is_cpu() && both.scalar_type() == torch::headeronly::ScalarType::Float &&
+           both.is_contiguous();
   }
   static std::vector<TorchTensor> halves(const TorchTensor& both) {
     return split(both, {both.size(-1) / 2, both.size(-1) / 2}, -1);
@@ -113,22 +120,26 @@ class FusedFeedForward final : public Impl {
   }
 
   /// The gradient of `both`, and the product again.
-  static std::pair<TorchTensor, TorchTensor> gradients_of(const TorchTensor& both, TorchTensor grad) {
+  static std::pair<TorchTensor, TorchTensor> gradients_of(const TorchTensor& both,
+                                                          TorchTensor grad) {
     if (!in_one_pass(both) || !in_one_pass(grad)) {
       const auto parts = halves(both);
       const auto silu = torch_op("aten::silu", "", parts[0]);
-      const auto grad_gate =
-          torch_op("aten::silu_backward", "", torch_op("aten::mul", "Tensor", grad, parts[1]), parts[0]);
-      const std::vector<TorchTensor> grads = {grad_gate, torch_op("aten::mul", "Tensor", grad, silu)};
-      return {torch_op("aten::cat", "", grads, int64_t{-1}), torch_op("aten::mul", "Tensor", silu, parts[1])};
+      const auto grad_gate = torch_op("aten::silu_backward", "",
+                                      torch_op("aten::mul", "Tensor", grad, parts[1]), parts[0]);
+      const std::vector<TorchTensor> grads = {grad_gate,
+                                              torch_op("aten::mul", "Tensor", grad, silu)};
+      return {torch_op("aten::cat", "", grads, int64_t{-1}),
+              torch_op("aten::mul", "Tensor", silu, parts[1])};
     }
     const int64_t hidden = both.size(-1) / 2;
     auto grad_both = torch::stable::empty_like(both);
     const auto* from = static_cast<const float*>(both.data_ptr());
     auto* values = static_cast<float*>(grad.data_ptr());
     auto* to = static_cast<float*>(grad_both.data_ptr());
-    for_rows(both.numel() / (2 * hidden), hidden,
-             [=](int64_t begin, int64_t end) { swiglu::backward(from, values, to, hidden, begin, end); });
+    for_rows(both.numel() / (2 * hidden), hidden, [=](int64_t begin, int64_t end) {
+      swiglu::backward(from, values, to, hidden, begin, end);
+    });
     return {grad_both, grad};
   }
 };
@@ -152,10 +163,10 @@ class FusedProjections {
     if (attention_)
       for (const Module& module : model.modules(TITAN_KIND_ATTENTION)) {
         module.concatenate("wqkv", 0, {"wq.weight", "wk.weight", "wv.weight"});
-        module.replace(std::make_unique<FusedAttention>(number(module, "n_heads"),
-                                                        number(module, "n_kv_heads"),
-                                                        number(module, "head_dim")));
-        describe(module, attention_memory(number(module, "n_heads"), number(module, "n_kv_heads"), number(module, "head_dim")));
+        module.replace(std::make_unique<FusedAttention>(
+            number(module, "n_heads"), number(module, "n_kv_heads"), number(module, "head_dim")));
+        describe(module, attention_memory(number(module, "n_heads"), number(module, "n_kv_heads"),
+                                          number(module, "head_dim")));
       }
     if (feed_forward_)
       for (const Module& module : model.modules(TITAN_KIND_FEED_FORWARD)) {
@@ -166,8 +177,8 @@ class FusedProjections {
   }
 
  private:
-  /// For titan estimate. Autograd keeps qkv (v is a part of it), q and k turned, and the heads' output
-  /// with one float32 a head; turning goes through float32.
+  /// For titan estimate. Autograd keeps qkv (v is a part of it), q and k turned, and the heads'
+  /// output with one float32 a head; turning goes through float32.
   Memory attention_memory(int64_t heads, int64_t kv_heads, int64_t head_dim) const {
     Memory memory;
     memory.keeps_inputs = true;
@@ -184,7 +195,8 @@ class FusedProjections {
     return memory;
   }
   void describe(const Module& module, const Memory& memory) const {
-    if (tokens_ > 0) module.predict_memory(memory, tokens_, "sizes of the tensors of the fused layers");
+    if (tokens_ > 0)
+      module.predict_memory(memory, tokens_, "sizes of the tensors of the fused layers");
   }
 
   bool attention_, feed_forward_;

@@ -1,7 +1,8 @@
 /// silu(gate) * up and its gradients on the CPU in float32, each in one pass over memory.
 ///
-/// torch's autograd makes two passes forward and three backward and keeps four tensors of this size; these
-/// keep the one matrix product they start from. The loops have no branches, so compilers vectorise them.
+/// torch's autograd makes two passes forward and three backward and keeps four tensors of this
+/// size; these keep the one matrix product they start from. The loops have no branches, so
+/// compilers vectorise them.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +17,14 @@
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC push_options
-#pragma GCC optimize("O3", "no-trapping-math")  // else comparisons count as branches, and nothing is vectorised
+#pragma GCC optimize( \
+    "O3", "no-trapping-math")  // else comparisons count as branches, and nothing is vectorised
 #endif
 
 namespace swiglu {
 
-/// 1 / (1 + e^-x) to about 2 ulp. e^t = 2^n e^r with n = round(t / ln 2) and |r| <= ln 2 / 2, where a
-/// polynomial of degree 6 is exact to float rounding (coefficients: Cephes, expf). NaN stays NaN.
+/// 1 / (1 + e^-x) to about 2 ulp. e^t = 2^n e^r with n = round(t / ln 2) and |r| <= ln 2 / 2, where
+/// a polynomial of degree 6 is exact to float rounding (coefficients: Cephes, expf). NaN stays NaN.
 inline __attribute__((always_inline)) float sigmoid(float x) {
   float t = -x;
   t = t > 88.0f ? 88.0f : t;  // in this order NaN passes
@@ -46,8 +48,10 @@ inline __attribute__((always_inline)) float sigmoid(float x) {
   return 1.0f / (1.0f + p * scale);
 }
 
-/// Rows [begin, end) of `both` [tokens, 2 * hidden] (gate, then up) into `product` [tokens, hidden].
-SWIGLU_CLONES inline void forward(const float* __restrict both, float* __restrict product, int64_t hidden, int64_t begin, int64_t end) {
+/// Rows [begin, end) of `both` [tokens, 2 * hidden] (gate, then up) into `product` [tokens,
+/// hidden].
+SWIGLU_CLONES inline void forward(const float* __restrict both, float* __restrict product,
+                                  int64_t hidden, int64_t begin, int64_t end) {
   for (int64_t row = begin; row < end; ++row) {
     const float* gate = both + row * 2 * hidden;
     const float* up = gate + hidden;
@@ -56,10 +60,11 @@ SWIGLU_CLONES inline void forward(const float* __restrict both, float* __restric
   }
 }
 
-/// From the gradient of the product [tokens, hidden] the gradient of `both`, and the product once more:
-/// that of w2's gradient, which so need not be kept. Writes the product over its gradient.
-SWIGLU_CLONES inline void backward(const float* __restrict both, float* __restrict grad_then_product,
-                                   float* __restrict grad_both, int64_t hidden, int64_t begin, int64_t end) {
+/// From the gradient of the product [tokens, hidden] the gradient of `both`, and the product once
+/// more: that of w2's gradient, which so need not be kept. Writes the product over its gradient.
+SWIGLU_CLONES inline void backward(const float* __restrict both,
+                                   float* __restrict grad_then_product, float* __restrict grad_both,
+                                   int64_t hidden, int64_t begin, int64_t end) {
   for (int64_t row = begin; row < end; ++row) {
     const float* gate = both + row * 2 * hidden;
     const float* up = gate + hidden;

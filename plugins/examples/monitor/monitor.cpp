@@ -1,5 +1,5 @@
-/// Looks on and changes nothing: root mean square and largest magnitude of what modules put out, and
-/// the norm of their weights, as metrics of the step.
+/// Looks on and changes nothing: root mean square and largest magnitude of what modules put out,
+/// and the norm of their weights, as metrics of the step.
 #include <titan/torch.hpp>
 
 #include <cmath>
@@ -11,7 +11,8 @@ namespace {
 
 using namespace titan::sdk;  // NOLINT: a plugin is one file with hidden symbols
 
-/// The number in a tensor of one element, on whatever device. A copy to the CPU waits for the device.
+/// The number in a tensor of one element, on whatever device. A copy to the CPU waits for the
+/// device.
 double number_in(const torch::stable::Tensor& tensor) {
   titan_tensor* made = nullptr;
   const int64_t shape[1] = {1};
@@ -32,8 +33,9 @@ class OutputMonitor final : public Observer {
   explicit OutputMonitor(int64_t every) : every_(every) {}
   void observe(const Call& call) override {
     const titan_call_info info = call.info();
-    const bool wanted = (info.flags & TITAN_CALL_TRAINING) && !(info.flags & TITAN_CALL_RECOMPUTE) &&
-                        info.micro_batch == 0 && (info.step == 1 || info.step % every_ == 0);
+    const bool wanted = (info.flags & TITAN_CALL_TRAINING) &&
+                        !(info.flags & TITAN_CALL_RECOMPUTE) && info.micro_batch == 0 &&
+                        (info.step == 1 || info.step % every_ == 0);
     if (!wanted) return;
     const auto y = to_torch(call.get("y"));
     call.metric("output_rms", rms_of(y));

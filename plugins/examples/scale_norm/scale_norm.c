@@ -1,5 +1,5 @@
-/* ScaleNorm (Nguyen and Salazar, arXiv:1910.05895) in C on libc alone: the norm layers are replaced,
- * gains of every channel give way to one number.
+/* ScaleNorm (Nguyen and Salazar, arXiv:1910.05895) in C on libc alone: the norm layers are
+ * replaced, gains of every channel give way to one number.
  *
  *   y = g x / n,  n = max(|x|, eps)          x [.., dim], g [1], starts at sqrt(dim)
  *   dx = g / n (dy - x (x . dy) / n^2),  dg = sum over rows of (x . dy) / n
@@ -18,7 +18,8 @@ static const titan_host *host;
     if (status_ != TITAN_OK) return status_; \
   } while (0)
 
-/* float32 [rows, dim] in CPU memory; the host gives contiguous tensors to a backward of one's own. */
+/* float32 [rows, dim] in CPU memory; the host gives contiguous tensors to a backward of one's own.
+ */
 typedef struct rows {
   titan_tensor *tensor;
   float *data;
@@ -129,7 +130,8 @@ static titan_status convert(void *self, titan_model *model) {
     titan_parameter_info weight = TITAN_SIZED(titan_parameter_info);
     double dim = 0;
     TRY(host->model_module(model, i, &info));
-    if (!(info.flags & TITAN_MODULE_SELECTED) || !titan_equal(info.kind, TITAN_KIND_RMS_NORM)) continue;
+    if (!(info.flags & TITAN_MODULE_SELECTED) || !titan_equal(info.kind, TITAN_KIND_RMS_NORM))
+      continue;
     TRY(host->model_parameter(model, i, 0, &weight));
     if (weight.dtype.code != TITAN_DTYPE_FLOAT || weight.dtype.bits != 32)
       return host->set_error(TITAN_UNSUPPORTED, TITAN_STR("scale_norm handles float32 only"),

@@ -16,7 +16,8 @@ class SoftCapImpl final : public Impl {
   explicit SoftCapImpl(double cap) : Impl(Gradients::kTorch), cap_(cap) {}
   void forward(const Call& call) override {
     const auto y = to_torch(call.get("y"));
-    const auto bounded = torch_op("aten::tanh", "", torch_op("titan::mul_scalar", "", y, 1.0 / cap_));
+    const auto bounded =
+        torch_op("aten::tanh", "", torch_op("titan::mul_scalar", "", y, 1.0 / cap_));
     call.set("y", from_torch(torch_op("titan::mul_scalar", "", bounded, cap_)));
   }
 

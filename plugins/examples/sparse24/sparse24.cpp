@@ -51,8 +51,8 @@ class Sparse24 {
   }
 
  private:
-  /// mask = 1 where |w| is among the two largest of its group of four, else 0. Sorted twice, a group
-  /// gives the rank of each value in it; ties go to the later one, always the same way.
+  /// mask = 1 where |w| is among the two largest of its group of four, else 0. Sorted twice, a
+  /// group gives the rank of each value in it; ties go to the later one, always the same way.
   static void choose(TensorRef weight_ref, TensorRef mask_ref) {
     const auto weight = to_torch(weight_ref);
     auto mask = to_torch(mask_ref);

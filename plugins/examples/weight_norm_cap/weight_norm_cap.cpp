@@ -21,7 +21,8 @@ class WeightNormCap {
   void convert(const Model& model) {
     for (const Module& module : model.modules("linear")) weights_.insert(module.fqn() + ".weight");
     if (weights_.empty())
-      throw Error(TITAN_INVALID_ARGUMENT, "no linear layer is selected", "widen include or exclude");
+      throw Error(TITAN_INVALID_ARGUMENT, "no linear layer is selected",
+                  "widen include or exclude");
   }
 
   void post_optimizer_hook(const Hook& hook) const {

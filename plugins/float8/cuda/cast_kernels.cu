@@ -3,7 +3,8 @@
 
 namespace float8::device {
 
-const char* launch_cast(const CastArguments& a, InputType type, Format format, Granularity granularity, void* stream) {
+const char* launch_cast(const CastArguments& a, InputType type, Format format,
+                        Granularity granularity, void* stream) {
   return cast<false>(a, type, format, granularity, stream);
 }
 

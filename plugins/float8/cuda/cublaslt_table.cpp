@@ -12,7 +12,8 @@ template <class Function>
 void find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
   if (!function)
-    throw titan::sdk::Error(TITAN_UNSUPPORTED, std::string("the cuBLASLt that was found has no function ") + name,
+    throw titan::sdk::Error(TITAN_UNSUPPORTED,
+                            std::string("the cuBLASLt that was found has no function ") + name,
                             "install a torch built for a newer CUDA");
 }
 
@@ -26,8 +27,9 @@ void* open_library() {
     if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
     reasons += std::string(reasons.empty() ? "" : "; ") + dlerror();
   }
-  throw titan::sdk::Error(TITAN_UNSUPPORTED, "float8 cannot load cuBLASLt: " + reasons,
-                          "install the CUDA build of torch, or add the folder of libcublasLt.so to LD_LIBRARY_PATH");
+  throw titan::sdk::Error(
+      TITAN_UNSUPPORTED, "float8 cannot load cuBLASLt: " + reasons,
+      "install the CUDA build of torch, or add the folder of libcublasLt.so to LD_LIBRARY_PATH");
 }
 
 }  // namespace

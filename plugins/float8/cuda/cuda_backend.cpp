@@ -37,7 +37,9 @@ Matrix first_rows(const Matrix& a, int64_t rows) {
 }
 Matrix first_columns(const Matrix& a, int64_t columns) {
   Matrix whole = a;
-  return columns == columns_of(a) ? a : torch::stable::contiguous(torch::stable::narrow(whole, 1, 0, columns));
+  return columns == columns_of(a)
+             ? a
+             : torch::stable::contiguous(torch::stable::narrow(whole, 1, 0, columns));
 }
 
 /// Zeros to the right, up to a multiple: what pad_inner_dim adds to in_features.
@@ -59,7 +61,8 @@ void keep(std::vector<Matrix>& kept, const std::optional<Operand>& operand, cons
 }
 
 std::optional<Cast> wanted(const Cast& cast, bool really = true) {
-  return really && cast.granularity != Granularity::kNone ? std::optional<Cast>(cast) : std::nullopt;
+  return really && cast.granularity != Granularity::kNone ? std::optional<Cast>(cast)
+                                                          : std::nullopt;
 }
 
 /// The weight in fp8, of which version, and after how many updates of scales.
@@ -72,21 +75,26 @@ class WeightMemory final : public LayerMemory {
 
 }  // namespace
 
-CudaBackend::CudaBackend(const Plan& plan, const DeviceSettings& settings, const CublasLt& (*library)())
+CudaBackend::CudaBackend(const Plan& plan, const DeviceSettings& settings,
+                         const CublasLt& (*library)())
     : plan_(plan), settings_(settings), library_(library) {}
 
-std::unique_ptr<LayerMemory> CudaBackend::make_memory() const { return std::make_unique<WeightMemory>(); }
+std::unique_ptr<LayerMemory> CudaBackend::make_memory() const {
+  return std::make_unique<WeightMemory>();
+}
 
 Gemm& CudaBackend::gemm() {
   std::call_once(opened_, [this] {
-    gemm_ = std::make_unique<Gemm>(library_(), GemmDevice{settings_.capability_major, settings_.capability_minor});
+    gemm_ = std::make_unique<Gemm>(
+        library_(), GemmDevice{settings_.capability_major, settings_.capability_minor});
   });
   return *gemm_;
 }
 
 ScaleMode CudaBackend::mode_of(Granularity granularity) const {
   switch (granularity) {
-    case Granularity::kVector: return settings_.vector_scales ? ScaleMode::kVector : ScaleMode::kUnit;
+    case Granularity::kVector:
+      return settings_.vector_scales ? ScaleMode::kVector : ScaleMode::kUnit;
     case Granularity::k1x128: return ScaleMode::k1x128;
     case Granularity::k128x128: return ScaleMode::k128x128;
     case Granularity::k1x32: return ScaleMode::k1x32;
@@ -107,8 +115,14 @@ Matrix CudaBackend::multiply(const Operand& left, const Operand& right, const Wa
   const ScaleMode mode_left = mode_of(left.granularity), mode_right = mode_of(right.granularity);
   const bool scale_afterwards = mode_left == ScaleMode::kUnit;
   const ScalarType type = want.float32 || want.into ? ScalarType::Float : want.like.scalar_type();
-  GemmShape shape{rows_of(right.bytes), rows_of(left.bytes), columns_of(left.bytes), right.format, left.format,
-                  type == ScalarType::Float ? InputType::kFloat32 : InputType::kBFloat16, mode_right, mode_left};
+  GemmShape shape{rows_of(right.bytes),
+                  rows_of(left.bytes),
+                  columns_of(left.bytes),
+                  right.format,
+                  left.format,
+                  type == ScalarType::Float ? InputType::kFloat32 : InputType::kBFloat16,
+                  mode_right,
+                  mode_left};
   shape.accumulate = want.into.has_value();
   shape.fast_accumulation = want.fast;
   shape.bias = want.bias && type == ScalarType::BFloat16 && !scale_afterwards;
@@ -120,18 +134,21 @@ Matrix CudaBackend::multiply(const Operand& left, const Operand& right, const Wa
     return scale_afterwards ? nullptr : operand.scales.const_data_ptr();
   };
   gemm().run(shape,
-             {right.bytes.const_data_ptr(), left.bytes.const_data_ptr(), pointer_unless_unit(right), pointer_unless_unit(left),
-              result.mutable_data_ptr(), shape.bias ? want.bias->const_data_ptr() : nullptr,
+             {right.bytes.const_data_ptr(), left.bytes.const_data_ptr(), pointer_unless_unit(right),
+              pointer_unless_unit(left), result.mutable_data_ptr(),
+              shape.bias ? want.bias->const_data_ptr() : nullptr,
               reinterpret_cast<void*>((address + 255) / 256 * 256)},
              want.stream);
 
-  EpilogueArguments epilogue{result.mutable_data_ptr(), shape.n, shape.m, nullptr, nullptr, nullptr};
+  EpilogueArguments epilogue{
+      result.mutable_data_ptr(), shape.n, shape.m, nullptr, nullptr, nullptr};
   if (scale_afterwards) {
     epilogue.row_scales = static_cast<const float*>(left.scales.const_data_ptr());
     epilogue.column_scales = static_cast<const float*>(right.scales.const_data_ptr());
   }
   if (want.bias && !shape.bias) epilogue.bias = want.bias->const_data_ptr();
-  if (epilogue.row_scales || epilogue.bias) check_launch(launch_epilogue(epilogue, shape.d, want.stream), "scale a product");
+  if (epilogue.row_scales || epilogue.bias)
+    check_launch(launch_epilogue(epilogue, shape.d, want.stream), "scale a product");
   return result;
 }
 
@@ -141,17 +158,20 @@ Quantised CudaBackend::quantise_weight(const ForwardCall& call) {
   std::unique_lock<std::mutex> lock;
   if (memory) {
     lock = std::unique_lock(memory->mutex);
-    // Its scales travel with it: a later scale for the same bytes would be wrong. A frozen weight keeps its version
-    // while its scale moves: it is cast again, as a resumed run casts it.
+    // Its scales travel with it: a later scale for the same bytes would be wrong. A frozen weight
+    // keeps its version while its scale moves: it is cast again, as a resumed run casts it.
     const bool current = memory->version == call.weight_version && memory->updates == updates;
-    if (memory->weight && current && (memory->weight->columns || !call.needs_x)) return *memory->weight;
+    if (memory->weight && current && (memory->weight->columns || !call.needs_x))
+      return *memory->weight;
     memory->weight.reset();
   }
   const Matrix w = aligned(pad_columns(call.w, size_multiple(plan_.recipe)));
   const std::optional<Cast> columns = wanted(plan_.dx.right, call.needs_x);
-  Quantised weight = quantise(w, {wanted(plan_.y.right), columns, call.stored.w, false, rows_of(w), call.stream});
+  Quantised weight =
+      quantise(w, {wanted(plan_.y.right), columns, call.stored.w, false, rows_of(w), call.stream});
   // Both operands of a product are scaled in the same mode.
-  if (columns && columns->granularity == Granularity::kTensor && plan_.dx.left.granularity == Granularity::kVector) {
+  if (columns && columns->granularity == Granularity::kTensor &&
+      plan_.dx.left.granularity == Granularity::kVector) {
     weight.columns->scales = broadcast_scale(weight.columns->scales, columns_of(w), call.stream);
     weight.columns->granularity = Granularity::kVector;
   }
@@ -171,8 +191,8 @@ Forward CudaBackend::forward(const ForwardCall& call) {
   Forward result{zeros(x, 0, rows_of(call.w)), {}, std::nullopt, std::nullopt};
   Quantised input;
   if (tokens > 0) {
-    input = quantise(x, {wanted(plan_.y.left), wanted(plan_.dw.right, call.needs_w), call.stored.x, false, round_up(tokens, multiple),
-                         call.stream});
+    input = quantise(x, {wanted(plan_.y.left), wanted(plan_.dw.right, call.needs_w), call.stored.x,
+                         false, round_up(tokens, multiple), call.stream});
     Want want{x};
     want.fast = settings_.fast_y;
     want.bias = call.bias;
@@ -196,13 +216,15 @@ Matrix CudaBackend::high_precision_w(const Matrix& grad_y, const Matrix& x, bool
   const Matrix left = torch::stable::transpose(grad_y, 0, 1);
   if (!float32 || x.scalar_type() == ScalarType::Float) return torch_op("aten::mm", "", left, x);
   if (!x.is_cpu()) return torch_op("aten::mm", "dtype", left, x, ScalarType::Float);
-  return torch_op("aten::mm", "", torch::stable::to(left, ScalarType::Float), torch::stable::to(x, ScalarType::Float));
+  return torch_op("aten::mm", "", torch::stable::to(left, ScalarType::Float),
+                  torch::stable::to(x, ScalarType::Float));
 }
 
 Backward CudaBackend::backward(const BackwardCall& call) {
   const auto guard = on_device_of(call.grad_y);
   const Matrix grad_y = aligned(call.grad_y);
-  const int64_t multiple = size_multiple(plan_.recipe), tokens = rows_of(grad_y), out = columns_of(grad_y);
+  const int64_t multiple = size_multiple(plan_.recipe), tokens = rows_of(grad_y),
+                out = columns_of(grad_y);
   const int64_t padded_in = round_up(call.in_features, multiple);
   Backward result;
   if (tokens == 0) {
@@ -214,12 +236,14 @@ Backward CudaBackend::backward(const BackwardCall& call) {
     }
     return result;
   }
-  const Quantised grad = quantise(grad_y, {wanted(plan_.dx.left, call.needs_x), wanted(plan_.dw.left, call.needs_w), call.stored.grad_y,
-                                           call.needs_bias, round_up(tokens, multiple), call.stream});
+  const Quantised grad = quantise(
+      grad_y, {wanted(plan_.dx.left, call.needs_x), wanted(plan_.dw.left, call.needs_w),
+               call.stored.grad_y, call.needs_bias, round_up(tokens, multiple), call.stream});
   result.bias = grad.sums;
   result.amax = grad.amax;
   const auto kept = [&](Kept bytes, Kept scales, const Cast& cast, bool as_vector) {
-    return Operand{call.kept.at(bytes), call.kept.at(scales), cast.format, as_vector ? Granularity::kVector : cast.granularity};
+    return Operand{call.kept.at(bytes), call.kept.at(scales), cast.format,
+                   as_vector ? Granularity::kVector : cast.granularity};
   };
   if (call.needs_x) {
     Want want{grad_y};
@@ -238,8 +262,10 @@ Backward CudaBackend::backward(const BackwardCall& call) {
   Want want{grad_y};
   want.fast = settings_.fast_dw;
   want.float32 = float32;
-  // Of a padded product only a part belongs to the gradient; one that is scaled afterwards cannot be added to another.
-  const bool in_place = padded_in == call.in_features && mode_of(plan_.dw.left.granularity) != ScaleMode::kUnit;
+  // Of a padded product only a part belongs to the gradient; one that is scaled afterwards cannot
+  // be added to another.
+  const bool in_place =
+      padded_in == call.in_features && mode_of(plan_.dw.left.granularity) != ScaleMode::kUnit;
   if (in_place) want.into = call.accumulate_w;
   want.stream = call.stream;
   const Matrix product = multiply(*grad.columns, kept(kX, kXScales, plan_.dw.right, false), want);
@@ -247,7 +273,8 @@ Backward CudaBackend::backward(const BackwardCall& call) {
   return result;
 }
 
-CastReport CudaBackend::measure(const Matrix& a, const Cast& cast, const std::optional<Matrix>& stored, void* stream) {
+CastReport CudaBackend::measure(const Matrix& a, const Cast& cast,
+                                const std::optional<Matrix>& stored, void* stream) {
   const auto guard = on_device_of(a);
   return measure_cast(aligned(pad_columns(a, size_multiple(plan_.recipe))), cast, stored, stream);
 }
@@ -264,7 +291,8 @@ void CudaBackend::stage(const std::vector<Staged>& staged, void* stream) {
   check_launch(launch_stage(a, stream), "stage an amax");
 }
 
-void CudaBackend::update(const std::vector<DelayedState>& states, const DelayedOptions& options, void* stream) {
+void CudaBackend::update(const std::vector<DelayedState>& states, const DelayedOptions& options,
+                         void* stream) {
   if (states.empty()) return;
   ++updates_;
   const auto guard = on_device_of(states.front().history);
@@ -273,7 +301,8 @@ void CudaBackend::update(const std::vector<DelayedState>& states, const DelayedO
   a.most_recent = options.algorithm == AmaxAlgorithm::kMostRecent;
   for (size_t i = 0; i < states.size(); ++i) {
     Matrix history = states[i].history, scale = states[i].scale;
-    a.states[a.count++] = {static_cast<float*>(history.mutable_data_ptr()), static_cast<float*>(scale.mutable_data_ptr()),
+    a.states[a.count++] = {static_cast<float*>(history.mutable_data_ptr()),
+                           static_cast<float*>(scale.mutable_data_ptr()),
                            largest_scaled(states[i].format, options)};
     if (a.count < UpdateArguments::kStates && i + 1 < states.size()) continue;
     check_launch(launch_update(a, stream), "update the scales");

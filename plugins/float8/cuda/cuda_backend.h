@@ -14,19 +14,22 @@ namespace float8::device {
 
 /// Never run on a GPU. Tests run it on CPU tensors, with loops for grids and a double for cuBLASLt.
 ///
-/// Tokens are padded with zeros to a multiple of 16 (mxfp8: 32): they are the dimension that the weight's
-/// gradient sums over. x and w leave forward in fp8 in both layouts, so backward reads neither again.
+/// Tokens are padded with zeros to a multiple of 16 (mxfp8: 32): they are the dimension that the
+/// weight's gradient sums over. x and w leave forward in fp8 in both layouts, so backward reads
+/// neither again.
 class CudaBackend final : public Backend {
  public:
   /// `library` is called at the first product.
   CudaBackend(const Plan& plan, const DeviceSettings& settings, const CublasLt& (*library)());
   Forward forward(const ForwardCall& call) override;
   Backward backward(const BackwardCall& call) override;
-  CastReport measure(const Matrix& a, const Cast& cast, const std::optional<Matrix>& stored, void* stream) override;
+  CastReport measure(const Matrix& a, const Cast& cast, const std::optional<Matrix>& stored,
+                     void* stream) override;
   size_t kept_count() const override { return 4; }
   std::unique_ptr<LayerMemory> make_memory() const override;
   void stage(const std::vector<Staged>& staged, void* stream) override;
-  void update(const std::vector<DelayedState>& states, const DelayedOptions& options, void* stream) override;
+  void update(const std::vector<DelayedState>& states, const DelayedOptions& options,
+              void* stream) override;
   /// Kept from call to call, each of a shape, types, modes and alignment.
   size_t plan_count() { return gemm().plan_count(); }
 

@@ -1,4 +1,5 @@
-/// Matrices into fp8 on the device: what a product needs of an operand, in one read of it where that can be.
+/// Matrices into fp8 on the device: what a product needs of an operand, in one read of it where
+/// that can be.
 #pragma once
 
 #include <optional>
@@ -8,7 +9,8 @@
 
 namespace float8::device {
 
-/// One operand of a product: rows of bytes along the dimension that is summed over, and what undoes their scales.
+/// One operand of a product: rows of bytes along the dimension that is summed over, and what undoes
+/// their scales.
 struct Operand {
   Matrix bytes;   ///< uint8 [rows, summed]
   Matrix scales;  ///< as CastArguments has them
@@ -24,19 +26,23 @@ struct Quantised {
 };
 
 struct CastRequest {
-  std::optional<Cast> rows = std::nullopt, columns = std::nullopt;  ///< how each layout is quantised; none: it is not wanted
+  std::optional<Cast> rows = std::nullopt,
+                      columns =
+                          std::nullopt;  ///< how each layout is quantised; none: it is not wanted
   std::optional<Matrix> stored = std::nullopt;  ///< recipe delayed: float32 [1]
-  bool sums = false;                  ///< the sum over all rows
+  bool sums = false;                            ///< the sum over all rows
   int64_t padded_rows = 0;
   void* stream = nullptr;
 };
 
-/// x [rows, columns], columns a multiple of 16 (k1x32: 32), aligned to 16 bytes, rows > 0. Both layouts come
-/// from one read if they share a granularity. Nothing waits for the device. Throws TITAN_FAILED with CUDA's words.
+/// x [rows, columns], columns a multiple of 16 (k1x32: 32), aligned to 16 bytes, rows > 0. Both
+/// layouts come from one read if they share a granularity. Nothing waits for the device. Throws
+/// TITAN_FAILED with CUDA's words.
 Quantised quantise(const Matrix& x, const CastRequest& request);
 
 /// What the cast of x along its rows loses; `stored` as above. Waits for the device.
-CastReport measure_cast(const Matrix& x, const Cast& cast, const std::optional<Matrix>& stored, void* stream);
+CastReport measure_cast(const Matrix& x, const Cast& cast, const std::optional<Matrix>& stored,
+                        void* stream);
 
 /// A scale of a whole tensor, [1], as one for each of `size` rows.
 Matrix broadcast_scale(const Matrix& scale, int64_t size, void* stream);

@@ -11,15 +11,15 @@
 
 namespace float8::device {
 
-/// How an operand is scaled: cublasLtMatmulMatrixScale_t, by number, as the names came one by one (cuBLASLt
-/// 12.8 and 12.9). Which devices have which: cuBLAS manual, "Narrow precision usage".
+/// How an operand is scaled: cublasLtMatmulMatrixScale_t, by number, as the names came one by one
+/// (cuBLASLt 12.8 and 12.9). Which devices have which: cuBLAS manual, "Narrow precision usage".
 enum class ScaleMode : int32_t {
-  kScalar = 0,    ///< SCALAR_32F: one float32
-  k1x32 = 2,      ///< VEC32_UE8M0: e8m0, swizzled
-  kVector = 3,    ///< OUTER_VEC_32F: a float32 for each row
-  k1x128 = 4,     ///< VEC128_32F
-  k128x128 = 5,   ///< BLK128x128_32F
-  kUnit = -1,     ///< SCALAR_32F without a pointer: 1
+  kScalar = 0,   ///< SCALAR_32F: one float32
+  k1x32 = 2,     ///< VEC32_UE8M0: e8m0, swizzled
+  kVector = 3,   ///< OUTER_VEC_32F: a float32 for each row
+  k1x128 = 4,    ///< VEC128_32F
+  k128x128 = 5,  ///< BLK128x128_32F
+  kUnit = -1,    ///< SCALAR_32F without a pointer: 1
 };
 std::string_view scale_mode_name(ScaleMode mode);
 
@@ -31,13 +31,15 @@ struct GemmShape {
   Format a, b;
   InputType d;
   ScaleMode a_scale = ScaleMode::kScalar, b_scale = ScaleMode::kScalar;
-  /// Lets Ada and Hopper keep fewer bits of the running sum. Summing over tokens that way loses digits
-  /// with every thousand of them.
+  /// Lets Ada and Hopper keep fewer bits of the running sum. Summing over tokens that way loses
+  /// digits with every thousand of them.
   bool fast_accumulation = false;
   bool bias = false;        ///< added in float32 before the one rounding; d is bfloat16
   bool accumulate = false;  ///< D += instead of D =; d is float32
 
-  auto key() const { return std::tie(m, n, k, a, b, d, a_scale, b_scale, fast_accumulation, bias, accumulate); }
+  auto key() const {
+    return std::tie(m, n, k, a, b, d, a_scale, b_scale, fast_accumulation, bias, accumulate);
+  }
   bool operator<(const GemmShape& other) const { return key() < other.key(); }
 };
 
@@ -48,8 +50,8 @@ struct GemmOperands {
   const void* a_scales;  ///< null for kUnit; aligned to 16 bytes but for kScalar
   const void* b_scales;
   void* d;
-  const void* bias;      ///< [m] in the type of D, with GemmShape::bias
-  void* workspace;       ///< aligned to 256 bytes
+  const void* bias;  ///< [m] in the type of D, with GemmShape::bias
+  void* workspace;   ///< aligned to 256 bytes
 };
 
 /// What errors name, and what the choice of workspace and separators depends on.
@@ -96,8 +98,8 @@ class Gemm {
 
   /// Hopper and newer: 32 MiB, as NVIDIA recommends; before: 4 MiB.
   size_t workspace_bytes() const { return workspace_bytes_; }
-  /// Queues the product on `stream`, a cudaStream_t of the current device. Throws TITAN_UNSUPPORTED if
-  /// cuBLASLt has no algorithm for it, TITAN_FAILED for its other errors; both name the product.
+  /// Queues the product on `stream`, a cudaStream_t of the current device. Throws TITAN_UNSUPPORTED
+  /// if cuBLASLt has no algorithm for it, TITAN_FAILED for its other errors; both name the product.
   void run(const GemmShape& shape, const GemmOperands& operands, void* stream);
   size_t plan_count() const { return plans_.size(); }
 
@@ -109,13 +111,15 @@ class Gemm {
     cublasLtMatmulAlgo_t algorithm;
   };
   Plan& find_plan(const GemmShape& shape, const GemmOperands& operands);
-  [[noreturn]] void refuse(const GemmShape& shape, const Alignment& alignment, cublasStatus_t status) const;
+  [[noreturn]] void refuse(const GemmShape& shape, const Alignment& alignment,
+                           cublasStatus_t status) const;
 
   const CublasLt& library_;
   GemmDevice device_;
   size_t workspace_bytes_;
   cublasLtHandle_t handle_ = nullptr;
-  std::mutex mutex_;  ///< guards the plans; also from setting the pointers until the product is queued
+  std::mutex
+      mutex_;  ///< guards the plans; also from setting the pointers until the product is queued
   std::map<std::pair<GemmShape, Alignment>, std::unique_ptr<Plan>> plans_;
 };
 

@@ -1,7 +1,8 @@
 /// The kernels of the device backend, as functions that queue them.
 ///
-/// All of them queue work on `stream`, a cudaStream_t of the current device, and return null or the text
-/// of CUDA's error; none waits. Pointers are device memory, aligned to 16 bytes; columns are multiples of
+/// All of them queue work on `stream`, a cudaStream_t of the current device, and return null or the
+/// text of CUDA's error; none waits. Pointers are device memory, aligned to 16 bytes; columns are
+/// multiples of
 /// 16. None of this has ever run on a GPU: tests run it on a CPU (see launch.h).
 #pragma once
 
@@ -15,14 +16,16 @@ constexpr int kTile = 128;
 constexpr int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 constexpr int64_t round_up(int64_t a, int64_t b) { return divide_up(a, b) * b; }
 
-/// Where the e8m0 scale of (row, block) lies, for a matrix with `blocks` blocks of 32 a row: cuBLASLt wants
-/// tiles of 128 x 4 scales, within which row r is at 16 * (r % 32) + 4 * (r / 32)
+/// Where the e8m0 scale of (row, block) lies, for a matrix with `blocks` blocks of 32 a row:
+/// cuBLASLt wants tiles of 128 x 4 scales, within which row r is at 16 * (r % 32) + 4 * (r / 32)
 /// (cuBLAS manual, "1D block scaling factors layout").
 TITAN_HD int64_t swizzled(int64_t row, int64_t block, int64_t blocks) {
   const int64_t tile = row / 128 * ((blocks + 3) / 4) + block / 4;
   return tile * 512 + row % 32 * 16 + row % 128 / 32 * 4 + block % 4;
 }
-constexpr int64_t swizzled_size(int64_t rows, int64_t blocks) { return round_up(rows, 128) * round_up(blocks, 4); }
+constexpr int64_t swizzled_size(int64_t rows, int64_t blocks) {
+  return round_up(rows, 128) * round_up(blocks, 4);
+}
 
 /// One matrix to cast, read once. What is null is not written.
 ///
@@ -30,36 +33,42 @@ constexpr int64_t swizzled_size(int64_t rows, int64_t blocks) { return round_up(
 ///   kTensor   float32 [1], in row_scales alone
 ///   kVector   float32 [padded_rows] and [columns]
 ///   k1x128    float32, block of (row, b) at b * rows + row, rows being padded_rows and columns
-///   k128x128  float32, block (i, j) at i * round_up(blocks in j, 4) + j; column_scales is the transpose
-///   k1x32     e8m0 bytes, swizzled, zero where there is nothing
+///   k128x128  float32, block (i, j) at i * round_up(blocks in j, 4) + j; column_scales is the
+///   transpose k1x32     e8m0 bytes, swizzled, zero where there is nothing
 struct CastArguments {
-  const void* x;         ///< [rows, columns], row-major
+  const void* x;  ///< [rows, columns], row-major
   int64_t rows, columns;
-  int64_t padded_rows;   ///< >= rows, a multiple of 16 (k1x32: 32); what lies beyond `rows` counts as 0
-  bool power_of_two;     ///< scales are rounded down to powers of two
-  uint8_t* row_out;      ///< [padded_rows, columns]
-  uint8_t* column_out;   ///< [columns, padded_rows]
-  void* row_scales;      ///< for groups along a row
-  void* column_scales;   ///< for groups along a column
-  const int32_t* amax_bits;    ///< kTensor: bits of the largest magnitude
-  const float* stored_scale;   ///< kTensor: the scale to use unless it is 0; null: none
-  int32_t* seen;               ///< kTensor: [2], raised to the bits of the largest finite magnitude, and of any
+  int64_t
+      padded_rows;  ///< >= rows, a multiple of 16 (k1x32: 32); what lies beyond `rows` counts as 0
+  bool power_of_two;          ///< scales are rounded down to powers of two
+  uint8_t* row_out;           ///< [padded_rows, columns]
+  uint8_t* column_out;        ///< [columns, padded_rows]
+  void* row_scales;           ///< for groups along a row
+  void* column_scales;        ///< for groups along a column
+  const int32_t* amax_bits;   ///< kTensor: bits of the largest magnitude
+  const float* stored_scale;  ///< kTensor: the scale to use unless it is 0; null: none
+  int32_t* seen;  ///< kTensor: [2], raised to the bits of the largest finite magnitude, and of any
   const int32_t* row_amax;     ///< kVector: [padded_rows]
   const int32_t* column_amax;  ///< kVector: [columns]
-  float* column_sums;          ///< [divide_up(rows, kTile), columns]: sums of x over the rows of each tile
-  float* measures;             ///< of launch_measure: [tiles, kMeasures]
+  float* column_sums;  ///< [divide_up(rows, kTile), columns]: sums of x over the rows of each tile
+  float* measures;     ///< of launch_measure: [tiles, kMeasures]
 };
 /// `granularity`: kTensor with either format, the others with e4m3.
-const char* launch_cast(const CastArguments& arguments, InputType type, Format format, Granularity granularity, void* stream);
+const char* launch_cast(const CastArguments& arguments, InputType type, Format format,
+                        Granularity granularity, void* stream);
 
-/// The cast along rows (row_scales, no outputs) that counts for each tile of 128 x 128 what it loses.
+/// The cast along rows (row_scales, no outputs) that counts for each tile of 128 x 128 what it
+/// loses.
 enum Measure { kNonZero, kLost, kSaturated, kSignal, kNoise, kLargest, kMeasures };
-const char* launch_measure(const CastArguments& arguments, InputType type, Format format, Granularity granularity, void* stream);
-constexpr int64_t tile_count(int64_t rows, int64_t columns) { return divide_up(rows, kTile) * divide_up(columns, kTile); }
+const char* launch_measure(const CastArguments& arguments, InputType type, Format format,
+                           Granularity granularity, void* stream);
+constexpr int64_t tile_count(int64_t rows, int64_t columns) {
+  return divide_up(rows, kTile) * divide_up(columns, kTile);
+}
 
-/// *amax_bits is raised to the bits of the largest magnitude of n elements. Bits of magnitudes are ordered
-/// like them, infinity above all numbers and NaN above infinity. With `unless` it does nothing where
-/// *unless is not 0.
+/// *amax_bits is raised to the bits of the largest magnitude of n elements. Bits of magnitudes are
+/// ordered like them, infinity above all numbers and NaN above infinity. With `unless` it does
+/// nothing where *unless is not 0.
 struct AmaxArguments {
   const void* x;
   int64_t n;  ///< a multiple of 8
@@ -85,8 +94,8 @@ struct FillArguments {
 };
 const char* launch_fill(const FillArguments& arguments, void* stream);
 
-/// After a cast with a stored scale: *amax = the largest finite magnitude; where the tensor had an infinity or
-/// a NaN, *inverse_scale becomes NaN, so that the saturated codes cannot hide it.
+/// After a cast with a stored scale: *amax = the largest finite magnitude; where the tensor had an
+/// infinity or a NaN, *inverse_scale becomes NaN, so that the saturated codes cannot hide it.
 struct FinishArguments {
   const int32_t* seen;  ///< [2], from the cast
   float* inverse_scale;
@@ -117,7 +126,8 @@ struct UpdateArguments {
 };
 const char* launch_update(const UpdateArguments& arguments, void* stream);
 
-/// y[r, c] = y[r, c] * (row_scales[r] * column_scales[c]) + bias[c], in float32 and rounded once; null: without.
+/// y[r, c] = y[r, c] * (row_scales[r] * column_scales[c]) + bias[c], in float32 and rounded once;
+/// null: without.
 struct EpilogueArguments {
   void* y;
   int64_t rows, columns;
@@ -127,7 +137,8 @@ struct EpilogueArguments {
 };
 const char* launch_epilogue(const EpilogueArguments& arguments, InputType type, void* stream);
 
-/// out[c] = the sum of column_sums[0 .. tiles)[c], in the order of the tiles: the same in every run.
+/// out[c] = the sum of column_sums[0 .. tiles)[c], in the order of the tiles: the same in every
+/// run.
 struct SumArguments {
   const float* column_sums;
   int64_t tiles, columns;

@@ -6,9 +6,10 @@
 namespace float8 {
 
 std::unique_ptr<Backend> make_cuda_backend(const Plan&, const DeviceSettings&) {
-  throw titan::sdk::Error(TITAN_UNSUPPORTED, "this float8.so was built without CUDA",
-                          "build titan where nvcc is found (TITAN_CUDA=ON), or set training.device=cpu and "
-                          "float8.emulate=true");
+  throw titan::sdk::Error(
+      TITAN_UNSUPPORTED, "this float8.so was built without CUDA",
+      "build titan where nvcc is found (TITAN_CUDA=ON), or set training.device=cpu and "
+      "float8.emulate=true");
 }
 
 bool built_with_cuda() { return false; }

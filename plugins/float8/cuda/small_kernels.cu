@@ -8,7 +8,8 @@ namespace float8::device {
 namespace {
 
 template <template <class> class Kernel>
-const char* launch_as(const typename Kernel<float>::Arguments& a, InputType type, int64_t blocks, void* stream) {
+const char* launch_as(const typename Kernel<float>::Arguments& a, InputType type, int64_t blocks,
+                      void* stream) {
   return type == InputType::kFloat32 ? launch_kernel<Kernel<float>>(a, blocks, stream)
                                      : launch_kernel<Kernel<uint16_t>>(a, blocks, stream);
 }
@@ -27,14 +28,21 @@ const char* launch_fill(const FillArguments& a, void* stream) {
   return launch_kernel<FillKernel>(a, divide_up(a.n, kThreads), stream);
 }
 
-const char* launch_finish(const FinishArguments& a, void* stream) { return launch_kernel<FinishKernel>(a, 1, stream); }
+const char* launch_finish(const FinishArguments& a, void* stream) {
+  return launch_kernel<FinishKernel>(a, 1, stream);
+}
 
-const char* launch_stage(const StageArguments& a, void* stream) { return launch_kernel<StageKernel>(a, 1, stream); }
+const char* launch_stage(const StageArguments& a, void* stream) {
+  return launch_kernel<StageKernel>(a, 1, stream);
+}
 
-const char* launch_update(const UpdateArguments& a, void* stream) { return launch_kernel<UpdateKernel>(a, a.count, stream); }
+const char* launch_update(const UpdateArguments& a, void* stream) {
+  return launch_kernel<UpdateKernel>(a, a.count, stream);
+}
 
 const char* launch_epilogue(const EpilogueArguments& a, InputType type, void* stream) {
-  return launch_as<EpilogueKernel>(a, type, divide_up(a.rows * a.columns, int64_t{kThreads} * kVector), stream);
+  return launch_as<EpilogueKernel>(
+      a, type, divide_up(a.rows * a.columns, int64_t{kThreads} * kVector), stream);
 }
 
 const char* launch_sum(const SumArguments& a, InputType type, void* stream) {

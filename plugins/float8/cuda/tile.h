@@ -11,7 +11,8 @@ namespace float8::device {
 
 constexpr int kVector = 8;
 constexpr int kThreadsAcross = kTile / kVector;
-static_assert(kThreadsAcross * kThreadsAcross == kThreads, "every thread has an 8 x 8 part of the tile");
+static_assert(kThreadsAcross * kThreadsAcross == kThreads,
+              "every thread has an 8 x 8 part of the tile");
 
 /// 8 neighbours of a row: one load of 16 bytes, or two.
 template <class T>
@@ -44,7 +45,8 @@ struct Place {
 
 /// Zeros outside of x [rows, columns].
 template <class T>
-TITAN_HD void load_part(const void* x, int64_t rows, int64_t columns, const Place& place, Part<T>& part) {
+TITAN_HD void load_part(const void* x, int64_t rows, int64_t columns, const Place& place,
+                        Part<T>& part) {
   for (int i = 0; i < kVector; ++i) {
     if (place.row(i) < rows && place.column() < columns) {
       const T* from = static_cast<const T*>(x) + place.row(i) * columns + place.column();
@@ -68,7 +70,8 @@ TITAN_HD float larger_magnitude(float a, float b) {
   return float_of(static_cast<uint32_t>(greater(magnitude_bits(a), magnitude_bits(b))));
 }
 
-/// The hardware's conversion on a GPU, the toolkit's software twin on a CPU: two at a time, first one low.
+/// The hardware's conversion on a GPU, the toolkit's software twin on a CPU: two at a time, first
+/// one low.
 template <Format F>
 TITAN_HD Bytes8 encode_vector(const float (&x)[kVector]) {
   constexpr __nv_fp8_interpretation_t kKind = F == Format::kE4M3 ? __NV_E4M3 : __NV_E5M2;
@@ -86,11 +89,12 @@ TITAN_HD Bytes8 encode_vector(const float (&x)[kVector]) {
 TITAN_HD void store_float(float value, float* out) { *out = value; }
 TITAN_HD void store_float(float value, uint16_t* out) {
   const uint32_t bits = bits_of(value);
-  *out = value != value ? uint16_t{0x7fc0} : static_cast<uint16_t>((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16);
+  *out = value != value ? uint16_t{0x7fc0}
+                        : static_cast<uint16_t>((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16);
 }
 
-/// Largest magnitudes of a tile's rows and columns, in two phases: each thread leaves those of its part, and
-/// after a barrier whoever needs a group's takes the greatest of its members.
+/// Largest magnitudes of a tile's rows and columns, in two phases: each thread leaves those of its
+/// part, and after a barrier whoever needs a group's takes the greatest of its members.
 struct TileMaxima {
   /// One more than the threads across: rows then begin in different banks.
   static constexpr int kPitch = kThreadsAcross + 1;
@@ -110,7 +114,8 @@ struct TileMaxima {
       rows[(place.down * kVector + i) * kPitch + place.across] = of_row;
     }
     // The j-th columns of all threads side by side, so that a warp writes to different banks.
-    for (int j = 0; j < kVector; ++j) columns[place.down * kTile + j * kThreadsAcross + place.across] = of_column[j];
+    for (int j = 0; j < kVector; ++j)
+      columns[place.down * kTile + j * kThreadsAcross + place.across] = of_column[j];
   }
   /// Over the threads [from, to) across.
   TITAN_HD int32_t of_row(int row, int from, int to) const {
@@ -119,7 +124,9 @@ struct TileMaxima {
     return largest;
   }
   /// The column whose maxima lie in slot `slot`.
-  TITAN_HD static int column_of(int slot) { return slot % kThreadsAcross * kVector + slot / kThreadsAcross; }
+  TITAN_HD static int column_of(int slot) {
+    return slot % kThreadsAcross * kVector + slot / kThreadsAcross;
+  }
   /// Over the threads [from, to) down.
   TITAN_HD int32_t of_slot(int slot, int from, int to) const {
     int32_t largest = 0;

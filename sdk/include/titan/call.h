@@ -15,9 +15,10 @@ TITAN_BEGIN_C
  * plugin makes of a parameter (a quantised copy) it may keep in memory of its own, by version
  * (titan_tensor_info.version), and forgets in `drop`.
  *
- * Arguments are READ-ONLY but for buffers (and what call_grad_accumulator gives): the memory of x is
- * shared with other modules, that of a parameter with the optimizer. In the first step the host checks and names who wrote. To an impl
- * with a `backward` of its own, tensors come contiguous; to torch's autograd as they are. */
+ * Arguments are READ-ONLY but for buffers (and what call_grad_accumulator gives): the memory of x
+ * is shared with other modules, that of a parameter with the optimizer. In the first step the host
+ * checks and names who wrote. To an impl with a `backward` of its own, tensors come contiguous; to
+ * torch's autograd as they are. */
 typedef struct titan_call titan_call;
 
 typedef struct titan_call_info {
@@ -30,9 +31,9 @@ typedef struct titan_call_info {
   /* Inputs and parameters are in this type already, and the output must be. Under mixed precision
    * it is the narrower type for linear, attention and feed_forward, though the parameters are kept
    * (and hooks see them) in float32: gradients that backward sets in the compute type are added up
-   * in float32 by the host. From level 2 on (titan_host.api_level) backward may set the gradient of a
-   * parameter in the parameter's own type instead, and nothing of it is rounded.
-   * The other kinds sit on the residual stream and stay in float32. */
+   * in float32 by the host. From level 2 on (titan_host.api_level) backward may set the gradient of
+   * a parameter in the parameter's own type instead, and nothing of it is rounded. The other kinds
+   * sit on the residual stream and stay in float32. */
   titan_dl_dtype compute_dtype;
   void *stream; /* CUDA: the cudaStream_t to launch on; NULL on the CPU */
 } titan_call_info;
@@ -56,7 +57,8 @@ typedef struct titan_call_info {
  *    on and must use operators that record them (tier "stable" or "exact").
  * Why the choice is declared: an output without a graph where one is due loses gradients in
  * silence; the host checks and stops with the module's name. */
-/* The host copies the struct when it is recorded; `self` must stay valid until destroy is called. */
+/* The host copies the struct when it is recorded; `self` must stay valid until destroy is called.
+ */
 typedef struct titan_module_impl {
   uint32_t struct_size;
   uint32_t flags; /* TITAN_IMPL_... */
@@ -74,7 +76,8 @@ typedef struct titan_module_impl {
 #define TITAN_WRAP_AFTER 1
 
 #define TITAN_IMPL_TORCH_AUTOGRAD 1u
-/* The optional inputs that `forward` understands; without them a model that passes one is refused. */
+/* The optional inputs that `forward` understands; without them a model that passes one is refused.
+ */
 #define TITAN_IMPL_POSITIONS 2u
 #define TITAN_IMPL_DOCUMENT_IDS 4u
 

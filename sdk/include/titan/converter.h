@@ -22,13 +22,15 @@ typedef struct titan_device_info {
 
 typedef struct titan_create_info {
   uint32_t struct_size;
-  uint32_t flags; /* 0 */
+  uint32_t flags;        /* 0 */
   titan_string instance; /* the name this instance has in the config: "float8", "f8_mlp" */
   const titan_device_info *device; /* lives until create() returns */
 #if TITAN_API_VERSION >= 2
   /* Zero where the host does not know, as one of level 1 does not. */
-  int64_t tokens_per_call; /* of one forward call of the model: training.local_batch_size * seq_len */
-  titan_dl_dtype compute_dtype;   /* what linears compute in: titan_call_info.compute_dtype of theirs */
+  int64_t
+      tokens_per_call; /* of one forward call of the model: training.local_batch_size * seq_len */
+  titan_dl_dtype
+      compute_dtype; /* what linears compute in: titan_call_info.compute_dtype of theirs */
   titan_dl_dtype parameter_dtype; /* what the model's parameters are kept in */
 #endif
 } titan_create_info;
@@ -43,7 +45,8 @@ typedef struct titan_hook_info {
   int64_t step;   /* optimizer steps done so far */
 #if TITAN_API_VERSION >= 2
   titan_dl_device device; /* of the hook's tensors; type 0 on a host of level 1 */
-  void *stream; /* CUDA: the cudaStream_t to launch on (NULL is the default stream); NULL on the CPU */
+  void *stream; /* CUDA: the cudaStream_t to launch on (NULL is the default stream); NULL on the CPU
+                 */
 #endif
 } titan_hook_info;
 
@@ -53,7 +56,7 @@ typedef struct titan_hook_info {
 
 typedef struct titan_hook_tensor {
   uint32_t struct_size;
-  uint32_t flags; /* TITAN_HOOK_TENSOR_... */
+  uint32_t flags;       /* TITAN_HOOK_TENSOR_... */
   titan_string fqn;     /* stock: "layers.0.attention.wq.weight"; yours: "<module>.<name>" */
   titan_tensor *tensor; /* borrowed; the local shard; may be written in place */
   const int64_t *global_shape;
@@ -68,7 +71,7 @@ typedef struct titan_hook_tensor {
 /* Registered once per name. The struct is copied; the functions stay valid to process end. */
 typedef struct titan_converter {
   uint32_t struct_size;
-  uint32_t flags; /* 0 */
+  uint32_t flags;    /* 0 */
   titan_string name; /* [a-z][a-z0-9_.-]{0,63}; what model.converters lists */
   /* [main-thread] Checks options and device, allocates the instance. An unsupported device is an
    * error here (TITAN_UNSUPPORTED), before any weight exists. Optional: without it the instance

@@ -9,16 +9,18 @@ TITAN_BEGIN_C
 /* The registrar is alive during register_converters() only. */
 typedef struct titan_registrar titan_registrar;
 
-/* Unless a comment says otherwise a function is there since API level 1, and is called on the thread,
- * and during the lifetime, of the handle it takes; `borrowed` results live as long as that handle,
- * `owned` ones are the caller's until handed on or released. `out` is written only on TITAN_OK. Names are matched exactly.
- * Why a table and not symbols: a plugin then links nothing and loads into any host. */
+/* Unless a comment says otherwise a function is there since API level 1, and is called on the
+ * thread, and during the lifetime, of the handle it takes; `borrowed` results live as long as that
+ * handle, `owned` ones are the caller's until handed on or released. `out` is written only on
+ * TITAN_OK. Names are matched exactly. Why a table and not symbols: a plugin then links nothing and
+ * loads into any host. */
 typedef struct titan_host {
   uint32_t struct_size;
   uint32_t api_level; /* of the host */
 
   /* [any-thread] Slot 0 for ever. Says why the function that is about to return failed, and how to
-   * cure it (may be empty). Returns `status`, so that one can write `return host->set_error(...)`. */
+   * cure it (may be empty). Returns `status`, so that one can write `return host->set_error(...)`.
+   */
   titan_status (*set_error)(titan_status status, titan_string message, titan_string hint);
   /* [any-thread] An extension's table by id ("titan.torch_tensor/1"), or NULL. */
   const void *(*get_extension)(titan_string id);
@@ -63,8 +65,8 @@ typedef struct titan_host {
   titan_status (*record_buffer)(titan_model *, uint64_t module, const titan_tensor_spec *spec);
   titan_status (*record_freeze)(titan_model *, uint64_t module, titan_string parameter);
   /* Makes `parameter` of `module` the same tensor as `other_parameter` of `other`. */
-  titan_status (*record_tie)(titan_model *, uint64_t module, titan_string parameter,
-                             uint64_t other, titan_string other_parameter);
+  titan_status (*record_tie)(titan_model *, uint64_t module, titan_string parameter, uint64_t other,
+                             titan_string other_parameter);
   /* Says why a selected module stays as it is; shown to the user. */
   titan_status (*record_keep)(titan_model *, uint64_t module, titan_string reason);
 
@@ -79,8 +81,8 @@ typedef struct titan_host {
   titan_status (*call_grad_output)(titan_call *, titan_tensor **borrowed);
   titan_status (*call_needs_grad)(titan_call *, titan_string name, int32_t *out);
   titan_status (*call_set_grad)(titan_call *, titan_string name, titan_tensor *owned);
-  /* A number for the metrics of this step: `<instance>/<fqn>.<name>`; the last value wins. Names are
-   * printable ASCII without quotes, backslashes and blanks, at most 128 bytes. */
+  /* A number for the metrics of this step: `<instance>/<fqn>.<name>`; the last value wins. Names
+   * are printable ASCII without quotes, backslashes and blanks, at most 128 bytes. */
   titan_status (*call_metric)(titan_call *, titan_string name, double value);
 
   /* --- tensors --- */
@@ -90,7 +92,8 @@ typedef struct titan_host {
   /* [any-thread] A new contiguous tensor, uninitialised; owned by the caller. */
   titan_status (*tensor_empty)(titan_dl_device device, titan_dl_dtype dtype, int32_t ndim,
                                const int64_t *shape, titan_tensor **owned);
-  /* [any-thread] Wraps memory of the plugin; the host calls the deleter when done, also on failure. */
+  /* [any-thread] Wraps memory of the plugin; the host calls the deleter when done, also on failure.
+   */
   titan_status (*tensor_from_dl)(titan_dl_managed_tensor *owned, titan_tensor **out);
   /* [any-thread] Drops an owned tensor that was not handed on. NULL is allowed. */
   void (*tensor_release)(titan_tensor *owned);
@@ -103,21 +106,22 @@ typedef struct titan_host {
   titan_status (*hook_metric)(titan_hook *, titan_string name, double value);
 
   /* --- model: record, continued --- */
-  /* Moves stock parameters of `module`, which this instance must replace, into one new parameter. */
+  /* Moves stock parameters of `module`, which this instance must replace, into one new parameter.
+   */
   titan_status (*record_layout)(titan_model *, uint64_t module, const titan_layout *layout);
 
 #if TITAN_API_VERSION >= 2
   /* --- since level 2. A table of level 1 ends here: a plugin with `api_min` 1 compares struct_size
    * before it uses one of these (in C++ titan::sdk::host_has). --- */
-  /* Says how fast `module`, which this instance has recorded to replace or wrap, will be and what it
-   * will hold; once for each. Shown by `titan plan` and `titan estimate`. */
+  /* Says how fast `module`, which this instance has recorded to replace or wrap, will be and what
+   * it will hold; once for each. Shown by `titan plan` and `titan estimate`. */
   titan_status (*record_prediction)(titan_model *, uint64_t module,
                                     const titan_prediction *prediction);
-  /* backward: the sum of the gradients that earlier micro-batches gave `parameter`: contiguous, in the
-   * parameter's shape and own type. Adding to it in place saves a gradient's memory and a pass over
-   * it; say so with call_grad_accumulated, else set a gradient and leave it as it is. NULL, with
-   * TITAN_OK, where there is none: in the first micro-batch of a step, for a parameter that needs no
-   * gradient, or where the sum shares its memory with other tensors. */
+  /* backward: the sum of the gradients that earlier micro-batches gave `parameter`: contiguous, in
+   * the parameter's shape and own type. Adding to it in place saves a gradient's memory and a pass
+   * over it; say so with call_grad_accumulated, else set a gradient and leave it as it is. NULL,
+   * with TITAN_OK, where there is none: in the first micro-batch of a step, for a parameter that
+   * needs no gradient, or where the sum shares its memory with other tensors. */
   titan_status (*call_grad_accumulator)(titan_call *, titan_string parameter,
                                         titan_tensor **borrowed);
   /* The gradient of `parameter` has been added, whole, to what call_grad_accumulator gave in this

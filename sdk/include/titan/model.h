@@ -41,9 +41,9 @@ typedef struct titan_model titan_model;
 /* One module. All strings live until convert() returns. */
 typedef struct titan_module_info {
   uint32_t struct_size;
-  uint32_t flags; /* TITAN_MODULE_... */
-  titan_string fqn;  /* "layers.0.attention.wq"; empty for the root */
-  titan_string kind; /* TITAN_KIND_... ; unknown kinds may appear: leave them alone */
+  uint32_t flags;           /* TITAN_MODULE_... */
+  titan_string fqn;         /* "layers.0.attention.wq"; empty for the root */
+  titan_string kind;        /* TITAN_KIND_... ; unknown kinds may appear: leave them alone */
   uint64_t parameter_count; /* own and below */
 } titan_module_info;
 
@@ -54,7 +54,7 @@ typedef struct titan_module_info {
 /* One parameter of a module or of a module below it. `shape` lives until convert() returns. */
 typedef struct titan_parameter_info {
   uint32_t struct_size;
-  uint32_t flags; /* TITAN_PARAMETER_... */
+  uint32_t flags;    /* TITAN_PARAMETER_... */
   titan_string name; /* relative to the module: "weight", "wq.weight" */
   const int64_t *shape;
   int32_t ndim;
@@ -68,9 +68,9 @@ typedef struct titan_parameter_info {
  * converters change nothing. */
 typedef struct titan_init_rule {
   uint32_t struct_size;
-  int32_t rule; /* TITAN_INIT_... */
-  double a;     /* constant: value; normal: mean; uniform: lower bound */
-  double b;     /* normal: standard deviation; uniform: upper bound */
+  int32_t rule;        /* TITAN_INIT_... */
+  double a;            /* constant: value; normal: mean; uniform: lower bound */
+  double b;            /* normal: standard deviation; uniform: upper bound */
   titan_string source; /* copy: a stock parameter of this module, relative name, same shape */
 } titan_init_rule;
 
@@ -83,7 +83,7 @@ typedef struct titan_init_rule {
 /* A parameter or buffer to add to a module. On disk it is `<instance>/<module fqn>.<name>`. */
 typedef struct titan_tensor_spec {
   uint32_t struct_size;
-  uint32_t flags; /* TITAN_SPEC_... */
+  uint32_t flags;    /* TITAN_SPEC_... */
   titan_string name; /* [a-z0-9_.]+; must not collide with a stock name of the module */
   const int64_t *shape;
   int32_t ndim;
@@ -98,7 +98,8 @@ typedef struct titan_layout_part {
   titan_string source; /* stock parameter of the module or below, relative: "wq.weight" */
   int64_t slice_start;
   int64_t slice_length;
-  /* NULL, or one entry per dimension: dimension i here is dimension permutation[i] of the source. */
+  /* NULL, or one entry per dimension: dimension i here is dimension permutation[i] of the source.
+   */
   const int32_t *permutation;
 } titan_layout_part;
 
@@ -123,7 +124,7 @@ typedef struct titan_prediction {
   /* Time of the stock module's forward and backward over that of the changed one: finite, above 0;
    * 0 with TITAN_PREDICTION_MEMORY: nothing is said of it. */
   double speedup;
-  int64_t tokens; /* in a call, for which it was computed: above 0 */
+  int64_t tokens;     /* in a call, for which it was computed: above 0 */
   titan_string basis; /* what it rests on, one line: "modelled: H200, 790 TFLOP/s bf16"; copied */
   /* With TITAN_PREDICTION_MEMORY, else 0. Bytes of one call on `tokens` tokens, none negative. The
    * host counts arguments, the output and gradients by itself. */
@@ -132,10 +133,12 @@ typedef struct titan_prediction {
   int64_t cache_bytes;   /* kept from call to call (a quantised weight), whatever the tokens */
 } titan_prediction;
 
-#define TITAN_PREDICTION_MEMORY 1u      /* the three sizes are given */
-#define TITAN_PREDICTION_KEEPS_INPUTS 2u /* with MEMORY: the inputs are kept for backward as they are */
-#define TITAN_PREDICTION_KEEPS_OUTPUT 4u /* with MEMORY: so is the output; of a wrap after the module,
-                                          * the y that it is given */
+#define TITAN_PREDICTION_MEMORY 1u /* the three sizes are given */
+#define TITAN_PREDICTION_KEEPS_INPUTS \
+  2u /* with MEMORY: the inputs are kept for backward as they are */
+#define TITAN_PREDICTION_KEEPS_OUTPUT                              \
+  4u /* with MEMORY: so is the output; of a wrap after the module, \
+      * the y that it is given */
 #endif
 
 #define TITAN_SPEC_NON_PERSISTENT 1u /* buffers: not written to checkpoints */

@@ -36,22 +36,23 @@ TITAN_END_C
  * "summary": utilisation (mfu) is then measured against the device's fp8 peak.
  *
  * For titan-plugin-validate a converter may say how close it stays to the modules it changes:
- * "numerics": "exact" (the stock function up to rounding, gradients too), {"sqnr_db": 20.0} (outputs
- * and gradients have at least that ratio of signal to noise) or "straight_through" (its gradients are
- * not the derivative of what it computes); absent: it computes another function. Where the defaults
- * cannot run everywhere, "validate_with": {"emulate": true} gives values for its options.
+ * "numerics": "exact" (the stock function up to rounding, gradients too), {"sqnr_db": 20.0}
+ * (outputs and gradients have at least that ratio of signal to noise) or "straight_through" (its
+ * gradients are not the derivative of what it computes); absent: it computes another function.
+ * Where the defaults cannot run everywhere, "validate_with": {"emulate": true} gives values for its
+ * options.
  *
  * TITAN_NOTE puts the object into the file; `TITAN_NOTE_JSON, TITAN_NOTE_SIZE` hand the same bytes
  * to registrar_note. Use it once, in the file that defines register_converters (an archive member
  * that nothing refers to is dropped by the linker, note and all). titan_add_plugin(METADATA
  * plugin.json) generates it from a file; C compilers warn about literals above 4095 bytes. */
 #define TITAN_NOTE_TYPE 1u
-#define TITAN_NOTE(json)                                                              \
-  static const struct {                                                               \
-    uint32_t namesz, descsz, type;                                                    \
-    char name[8];                                                                     \
-    char desc[(sizeof(json) + 3u) & ~(uint64_t)3u];                                   \
-  } titan_note __attribute__((section(".note.titan"), aligned(4), used)) = {          \
+#define TITAN_NOTE(json)                                                     \
+  static const struct {                                                      \
+    uint32_t namesz, descsz, type;                                           \
+    char name[8];                                                            \
+    char desc[(sizeof(json) + 3u) & ~(uint64_t)3u];                          \
+  } titan_note __attribute__((section(".note.titan"), aligned(4), used)) = { \
       6u, (uint32_t)(sizeof(json) - 1u), TITAN_NOTE_TYPE, "titan", json}
 #define TITAN_NOTE_JSON ((const void *)titan_note.desc)
 #define TITAN_NOTE_SIZE ((uint64_t)titan_note.descsz)

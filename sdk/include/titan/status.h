@@ -63,8 +63,8 @@ static inline int titan_equal(titan_string a, const char *b) {
 #define TITAN_STR(literal) ((titan_string){"" literal, sizeof(literal) - 1})
 #endif
 
-/* Every struct that crosses begins with its size, so that each side knows which fields the other one
- * has. TITAN_SIZED(type) is an all-zero value with that field set. */
+/* Every struct that crosses begins with its size, so that each side knows which fields the other
+ * one has. TITAN_SIZED(type) is an all-zero value with that field set. */
 #ifdef __cplusplus
 namespace titan {
 template <class T>

@@ -8,7 +8,8 @@ TITAN_BEGIN_C
 
 /* A tensor of the host. Handles that a call or hook hands out are borrowed: they die when the
  * plugin's function returns, and using one later is answered with TITAN_WRONG_STATE.
- * Why opaque: the same plugin then runs against every LibTorch, with no libtorch among its needs. */
+ * Why opaque: the same plugin then runs against every LibTorch, with no libtorch among its needs.
+ */
 typedef struct titan_tensor titan_tensor;
 
 /* The following mirror DLPack 1.x in binary layout (https://dmlc.github.io/dlpack): a pointer to

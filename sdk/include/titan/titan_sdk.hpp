@@ -23,7 +23,8 @@
 /// struct Double {
 ///   explicit Double(const Create&) {}
 ///   void convert(const Model& model) {
-///     for (const Module& module : model.modules("linear")) module.wrap_after(std::make_unique<Twice>());
+///     for (const Module& module : model.modules("linear"))
+///     module.wrap_after(std::make_unique<Twice>());
 ///   }
 /// };
 /// TITAN_CONVERTERS(converter<Double>("double"))

@@ -26,8 +26,8 @@ inline at::Tensor to_aten(TensorRef tensor) {
 /// The way back: an owned titan tensor over the same at::Tensor.
 inline Tensor from_aten(const at::Tensor& tensor) {
   titan_tensor* made = nullptr;
-  check(torch_extension().from_handle(
-      torch::aot_inductor::new_tensor_handle(at::Tensor(tensor)), &made));
+  check(torch_extension().from_handle(torch::aot_inductor::new_tensor_handle(at::Tensor(tensor)),
+                                      &made));
   return Tensor(made);
 }
 

@@ -113,7 +113,9 @@ class ByHand {
 
  private:
   static Heads heads_of(const Module& module) {
-    const auto number = [&](const char* name) { return static_cast<int64_t>(module.attribute(name)); };
+    const auto number = [&](const char* name) {
+      return static_cast<int64_t>(module.attribute(name));
+    };
     return {number("n_heads"), number("n_kv_heads"), number("head_dim")};
   }
 
@@ -209,13 +211,15 @@ class Inits {
         const double mean = sum / static_cast<double>(tensor.numel());
         const std::string prefix = name;
         call.metric(prefix + ".mean", mean);
-        call.metric(prefix + ".std", std::sqrt(squares / static_cast<double>(tensor.numel()) - mean * mean));
+        call.metric(prefix + ".std",
+                    std::sqrt(squares / static_cast<double>(tensor.numel()) - mean * mean));
         call.metric(prefix + ".min", least);
         call.metric(prefix + ".max", most);
       }
       const TensorRef weight = call.get("weight"), copy = call.get("copy");
       double different = 0;
-      for (int64_t i = 0; i < copy.numel(); ++i) different += weight.data<float>()[i] != copy.data<float>()[i];
+      for (int64_t i = 0; i < copy.numel(); ++i)
+        different += weight.data<float>()[i] != copy.data<float>()[i];
       call.metric("copy.different", different);
     }
   };
@@ -223,4 +227,5 @@ class Inits {
 
 }  // namespace
 
-TITAN_CONVERTERS(converter<ByHand>("by_hand"), converter<Values>("values"), converter<Inits>("inits"))
+TITAN_CONVERTERS(converter<ByHand>("by_hand"), converter<Values>("values"),
+                 converter<Inits>("inits"))

@@ -24,7 +24,8 @@ class Cap {
  public:
   explicit Cap(const Create& create) : cap_(create.option<double>("cap")) {}
   void convert(const Model& model) const {
-    for (const Module& module : model.modules("decoder")) module.wrap_after(std::make_unique<CapImpl>(cap_));
+    for (const Module& module : model.modules("decoder"))
+      module.wrap_after(std::make_unique<CapImpl>(cap_));
   }
 
  private:

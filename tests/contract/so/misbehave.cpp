@@ -21,7 +21,8 @@ titan_tensor* kept_tensor = nullptr;
 
 Tensor filled(TensorRef like, titan_dl_dtype dtype, std::vector<int64_t> shape, float value) {
   titan_tensor* made = nullptr;
-  check(host().tensor_empty(like.info().device, dtype, static_cast<int32_t>(shape.size()), shape.data(), &made));
+  check(host().tensor_empty(like.info().device, dtype, static_cast<int32_t>(shape.size()),
+                            shape.data(), &made));
   Tensor owned(made);
   if (dtype.bits == 32)
     for (int64_t i = 0; i < owned.ref().numel(); ++i) owned.ref().data<float>()[i] = value;
@@ -43,9 +44,11 @@ int deleted = 0;
 
 const Lie kLies[] = {
     {"the truth", [](titan_dl_managed_tensor&) {}, true},
-    {"no strides: contiguous", [](titan_dl_managed_tensor& t) { t.dl_tensor.strides = nullptr; }, true},
+    {"no strides: contiguous", [](titan_dl_managed_tensor& t) { t.dl_tensor.strides = nullptr; },
+     true},
     {"negative dimension", [](titan_dl_managed_tensor&) { shapes[0] = -4; }, false},
-    {"product overflows", [](titan_dl_managed_tensor&) { shapes[0] = shapes[1] = int64_t{1} << 33; }, false},
+    {"product overflows",
+     [](titan_dl_managed_tensor&) { shapes[0] = shapes[1] = int64_t{1} << 33; }, false},
     {"negative stride", [](titan_dl_managed_tensor&) { strides[0] = -4; }, false},
     {"ndim negative", [](titan_dl_managed_tensor& t) { t.dl_tensor.ndim = -1; }, false},
     {"ndim absurd", [](titan_dl_managed_tensor& t) { t.dl_tensor.ndim = 1 << 30; }, false},
@@ -53,8 +56,16 @@ const Lie kLies[] = {
     {"no data", [](titan_dl_managed_tensor& t) { t.dl_tensor.data = nullptr; }, false},
     {"misaligned", [](titan_dl_managed_tensor& t) { t.dl_tensor.byte_offset = 1; }, false},
     {"unknown device", [](titan_dl_managed_tensor& t) { t.dl_tensor.device.type = 77; }, false},
-    {"CUDA device that is not there", [](titan_dl_managed_tensor& t) { t.dl_tensor.device = {TITAN_CUDA, 63}; }, false},
-    {"unknown type", [](titan_dl_managed_tensor& t) { t.dl_tensor.dtype = {99, 32, 1}; }, false},
+    {"CUDA device that is not there",
+     [](titan_dl_managed_tensor& t) {
+       t.dl_tensor.device = {TITAN_CUDA, 63};
+     },
+     false},
+    {"unknown type",
+     [](titan_dl_managed_tensor& t) {
+       t.dl_tensor.dtype = {99, 32, 1};
+     },
+     false},
     {"odd width", [](titan_dl_managed_tensor& t) { t.dl_tensor.dtype.bits = 24; }, false},
     {"vector lanes", [](titan_dl_managed_tensor& t) { t.dl_tensor.dtype.lanes = 4; }, false},
     {"DLPack of another major version", [](titan_dl_managed_tensor& t) { t.major = 2; }, false},
@@ -74,12 +85,15 @@ void lie_in_every_way() {
     titan_tensor* made = nullptr;
     const titan_status status = host().tensor_from_dl(&tensor, &made);
     if ((status == TITAN_OK) != lie.accepted)
-      throw Error(TITAN_FAILED, std::string(lie.name) + (lie.accepted ? " was refused" : " was accepted"));
+      throw Error(TITAN_FAILED,
+                  std::string(lie.name) + (lie.accepted ? " was refused" : " was accepted"));
     if (made) host().tensor_release(made);
     if (deleted != 1)
-      throw Error(TITAN_FAILED, std::string(lie.name) + ": the deleter ran " + std::to_string(deleted) + " times");
+      throw Error(TITAN_FAILED, std::string(lie.name) + ": the deleter ran " +
+                                    std::to_string(deleted) + " times");
   }
-  if (host().tensor_from_dl(nullptr, nullptr) == TITAN_OK) throw Error(TITAN_FAILED, "NULL was accepted");
+  if (host().tensor_from_dl(nullptr, nullptr) == TITAN_OK)
+    throw Error(TITAN_FAILED, "NULL was accepted");
 }
 
 /// A struct_size that no level of the contract has, and bytes that no level knows.
@@ -119,8 +133,10 @@ class Misbehave final : public Impl {
       return call.set("y", filled(y, kFloat32, y.shape(), std::numeric_limits<float>::quiet_NaN()));
     if (how_ == "unknown_input") call.get("z");
     if (how_ == "unknown_output") return call.set("z", filled(y, kFloat32, y.shape(), 0));
-    if (how_ == "stale_handle" && !kept_tensor) kept_tensor = y.get();
-    else if (how_ == "stale_handle") TensorRef(kept_tensor).info();
+    if (how_ == "stale_handle" && !kept_tensor)
+      kept_tensor = y.get();
+    else if (how_ == "stale_handle")
+      TensorRef(kept_tensor).info();
     if (how_ == "other_thread") {
       titan_status status = TITAN_OK;
       std::thread([&] {
@@ -152,7 +168,8 @@ class Misbehave final : public Impl {
     if (how_ == "rounding") std::fesetround(FE_UPWARD);
     if (how_ == "dlpack") lie_in_every_way();
     if (how_ == "sizes") false_sizes(call.get());
-    if (how_ == "lost_graph") return call.set("y", from_torch(torch_op("aten::detach", "", to_torch(y))));
+    if (how_ == "lost_graph")
+      return call.set("y", from_torch(torch_op("aten::detach", "", to_torch(y))));
     identity();
   }
 
@@ -162,7 +179,8 @@ class Misbehave final : public Impl {
     if (how_ == "writes_grad") grad.data<float>()[0] += 1;
     if (how_ == "grad_missing") return;
     if (how_ == "grad_shape") return call.set_grad("y", filled(grad, kFloat32, {2, 2}, 0));
-    if (how_ == "grad_dtype") return call.set_grad("y", filled(grad, {TITAN_DTYPE_FLOAT, 64, 1}, grad.shape(), 0));
+    if (how_ == "grad_dtype")
+      return call.set_grad("y", filled(grad, {TITAN_DTYPE_FLOAT, 64, 1}, grad.shape(), 0));
     if (how_ == "grad_unknown") return call.set_grad("z", from_torch(to_torch(grad)));
     call.set_grad("y", from_torch(to_torch(grad)));
   }
@@ -185,15 +203,18 @@ class Converter {
   explicit Converter(const Create& create) : how_(create.option<std::string>("how")) {}
   void convert(const Model& model) const {
     if (how_ == "forgets_weight") {
-      for (const Module& module : model.modules("linear")) module.replace(std::make_unique<Forgetful>());
+      for (const Module& module : model.modules("linear"))
+        module.replace(std::make_unique<Forgetful>());
       return;
     }
     const bool torch = how_ == "lost_graph";
     for (const Module& module : model.modules("linear"))
-      module.wrap_after(std::make_unique<Misbehave>(how_, torch ? Gradients::kTorch : Gradients::kOwn));
+      module.wrap_after(
+          std::make_unique<Misbehave>(how_, torch ? Gradients::kTorch : Gradients::kOwn));
   }
   void post_optimizer_hook(const Hook& hook) const {
-    if (how_ == "hook_throw" && hook.info().reason == TITAN_HOOK_STEP) throw std::runtime_error("boom in the hook");
+    if (how_ == "hook_throw" && hook.info().reason == TITAN_HOOK_STEP)
+      throw std::runtime_error("boom in the hook");
   }
 
  private:
@@ -202,7 +223,8 @@ class Converter {
 
 }  // namespace
 
-extern "C" TITAN_EXPORT titan_status register_converters(const titan_host* table, titan_registrar* registrar) {
+extern "C" TITAN_EXPORT titan_status register_converters(const titan_host* table,
+                                                         titan_registrar* registrar) {
   dead_registrar = registrar;
   titan_converter made = converter<Converter>("misbehave");
   made.convert = [](void* instance, titan_model* model) noexcept {

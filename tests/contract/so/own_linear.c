@@ -1,5 +1,5 @@
-/* Replaces linear layers in C on libc alone (tier none), with a backward of its own, a saved tensor,
- * an added parameter, and state that counts the calls that may change state:
+/* Replaces linear layers in C on libc alone (tier none), with a backward of its own, a saved
+ * tensor, an added parameter, and state that counts the calls that may change state:
  *
  *   y = (x W^T) * gain     gain [1], starts at 1
  *   dx = gain dy W,  dW = gain dy^T x,  dgain = sum(dy * x W^T)
@@ -11,10 +11,10 @@
 static const titan_host *host;
 static int drops;
 
-#define TRY(call)                             \
-  do {                                        \
-    const titan_status status_ = (call);      \
-    if (status_ != TITAN_OK) return status_;  \
+#define TRY(call)                            \
+  do {                                       \
+    const titan_status status_ = (call);     \
+    if (status_ != TITAN_OK) return status_; \
   } while (0)
 
 typedef struct matrix {
@@ -22,14 +22,16 @@ typedef struct matrix {
   int64_t rows, columns;
 } matrix;
 
-/* All dimensions but the last are rows. The host gives contiguous tensors to a backward of one's own. */
+/* All dimensions but the last are rows. The host gives contiguous tensors to a backward of one's
+ * own. */
 static titan_status view(titan_tensor *tensor, matrix *out) {
   const titan_dl_tensor *dl = NULL;
   TRY(host->tensor_dl(tensor, &dl));
   int64_t expected = 1;
   for (int32_t i = dl->ndim - 1; i >= 0; --i) {
     if (dl->shape[i] != 1 && dl->strides[i] != expected)
-      return host->set_error(TITAN_UNSUPPORTED, TITAN_STR("a tensor is not contiguous"), TITAN_STR(""));
+      return host->set_error(TITAN_UNSUPPORTED, TITAN_STR("a tensor is not contiguous"),
+                             TITAN_STR(""));
     expected *= dl->shape[i];
   }
   out->data = (float *)((char *)dl->data + dl->byte_offset);
@@ -60,7 +62,8 @@ static titan_status count_call(titan_call *call) {
   matrix calls;
   TRY(host->call_info(call, &info));
   TRY(get(call, TITAN_STR("calls"), &calls, NULL));
-  if ((info.flags & TITAN_CALL_TRAINING) && !(info.flags & TITAN_CALL_RECOMPUTE)) calls.data[0] += 1;
+  if ((info.flags & TITAN_CALL_TRAINING) && !(info.flags & TITAN_CALL_RECOMPUTE))
+    calls.data[0] += 1;
   TRY(host->call_metric(call, TITAN_STR("drops"), (double)drops));
   return host->call_metric(call, TITAN_STR("calls"), (double)calls.data[0]);
 }
@@ -90,7 +93,8 @@ static titan_status forward(void *self, titan_call *call) {
   for (int64_t r = 0; r < x.rows; ++r)
     for (int64_t o = 0; o < w.rows; ++o) {
       float sum = 0;
-      for (int64_t i = 0; i < w.columns; ++i) sum += x.data[r * x.columns + i] * w.data[o * w.columns + i];
+      for (int64_t i = 0; i < w.columns; ++i)
+        sum += x.data[r * x.columns + i] * w.data[o * w.columns + i];
       y.data[r * w.rows + o] = sum * gain.data[0];
     }
   TRY(host->call_save(call, x_handle));
@@ -117,7 +121,8 @@ static titan_status backward(void *self, titan_call *call) {
     for (int64_t r = 0; r < x.rows; ++r)
       for (int64_t i = 0; i < x.columns; ++i) {
         float sum = 0;
-        for (int64_t o = 0; o < w.rows; ++o) sum += dy.data[r * w.rows + o] * w.data[o * w.columns + i];
+        for (int64_t o = 0; o < w.rows; ++o)
+          sum += dy.data[r * w.rows + o] * w.data[o * w.columns + i];
         dx.data[r * x.columns + i] = sum * gain.data[0];
       }
     TRY(host->call_set_grad(call, TITAN_STR("x"), dx_handle));
@@ -127,7 +132,8 @@ static titan_status backward(void *self, titan_call *call) {
     for (int64_t o = 0; o < w.rows; ++o)
       for (int64_t i = 0; i < w.columns; ++i) {
         float sum = 0;
-        for (int64_t r = 0; r < x.rows; ++r) sum += dy.data[r * w.rows + o] * x.data[r * x.columns + i];
+        for (int64_t r = 0; r < x.rows; ++r)
+          sum += dy.data[r * w.rows + o] * x.data[r * x.columns + i];
         dw.data[o * w.columns + i] = sum * gain.data[0];
       }
     TRY(host->call_set_grad(call, TITAN_STR("weight"), dw_handle));
@@ -172,7 +178,8 @@ static titan_status convert(void *self, titan_model *model) {
   for (uint64_t i = 0; i < count; ++i) {
     titan_module_info info = TITAN_SIZED(titan_module_info);
     TRY(host->model_module(model, i, &info));
-    if (!(info.flags & TITAN_MODULE_SELECTED) || !titan_equal(info.kind, TITAN_KIND_LINEAR)) continue;
+    if (!(info.flags & TITAN_MODULE_SELECTED) || !titan_equal(info.kind, TITAN_KIND_LINEAR))
+      continue;
     TRY(host->record_replace(model, i, &impl, self));
     TRY(host->record_parameter(model, i, &gain));
     TRY(host->record_buffer(model, i, &calls));

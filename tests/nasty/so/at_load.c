@@ -1,5 +1,6 @@
-/* Code that runs while a plugin is loaded, in its constructor or in its entry, and does what it must
- * not. Chosen by -DDEFECT_...; with -DWITHOUT_NOTE the file has no note, so only loading tells. */
+/* Code that runs while a plugin is loaded, in its constructor or in its entry, and does what it
+ * must not. Chosen by -DDEFECT_...; with -DWITHOUT_NOTE the file has no note, so only loading
+ * tells. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -10,8 +11,10 @@
 #include <unistd.h>
 
 #ifndef WITHOUT_NOTE
-TITAN_NOTE("{\"name\": \"nasty\", \"version\": \"1.0.0\", \"api_min\": 1, \"api_built\": 1, \"tier\": \"none\","
-           "\"converters\": [{\"name\": \"nasty\"}]}");
+TITAN_NOTE(
+    "{\"name\": \"nasty\", \"version\": \"1.0.0\", \"api_min\": 1, \"api_built\": 1, \"tier\": "
+    "\"none\","
+    "\"converters\": [{\"name\": \"nasty\"}]}");
 #endif
 
 #if defined(DEFECT_AT_ENTRY)

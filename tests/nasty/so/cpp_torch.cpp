@@ -2,8 +2,9 @@
 #include <titan/titan_sdk.h>
 
 #ifdef DEFECT_WITH_NOTE
-TITAN_NOTE("{\"name\": \"cpp_torch\", \"version\": \"1.0.0\", \"api_min\": 1, \"api_built\": 1,"
-           "\"tier\": \"stable\", \"torch_min\": \"2.10\", \"converters\": [{\"name\": \"cpp_torch\"}]}");
+TITAN_NOTE(
+    "{\"name\": \"cpp_torch\", \"version\": \"1.0.0\", \"api_min\": 1, \"api_built\": 1,"
+    "\"tier\": \"stable\", \"torch_min\": \"2.10\", \"converters\": [{\"name\": \"cpp_torch\"}]}");
 #endif
 
 namespace at {

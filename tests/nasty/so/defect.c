@@ -1,8 +1,9 @@
 /* A plugin with one defect, chosen by -DDEFECT_...; without any it is a good one. */
 #include <titan/titan_sdk.h>
 
-#define HEAD(api) "{\"name\": \"nasty\", \"version\": \"1.0.0\", \"homepage\": \"https://nasty.example\"," \
-                  "\"api_min\": " api ", \"api_built\": " api ", \"tier\": \"none\", \"converters\": "
+#define HEAD(api)                                                                          \
+  "{\"name\": \"nasty\", \"version\": \"1.0.0\", \"homepage\": \"https://nasty.example\"," \
+  "\"api_min\": " api ", \"api_built\": " api ", \"tier\": \"none\", \"converters\": "
 #define LIST "[{\"name\": \"nasty\"}]}"
 
 #if defined(DEFECT_NOTE_TOO_NEW)
@@ -14,8 +15,9 @@ TITAN_NOTE("[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[
 #elif defined(DEFECT_NOTE_JSON)
 TITAN_NOTE("{\"name\": \"nasty\", oops}");
 #elif defined(DEFECT_NOTE_EXACT)
-TITAN_NOTE("{\"name\": \"nasty\", \"version\": \"1.0.0\", \"api_min\": 1, \"api_built\": 1,"
-           "\"tier\": \"exact\", \"torch_build\": \"9.9.9 cuda99.0 0123456789ab\", \"converters\": " LIST);
+TITAN_NOTE(
+    "{\"name\": \"nasty\", \"version\": \"1.0.0\", \"api_min\": 1, \"api_built\": 1,"
+    "\"tier\": \"exact\", \"torch_build\": \"9.9.9 cuda99.0 0123456789ab\", \"converters\": " LIST);
 #elif defined(DEFECT_NOT_LISTED)
 TITAN_NOTE(HEAD("1") "[{\"name\": \"other\"}]}");
 #elif defined(DEFECT_NOT_REGISTERED)
@@ -63,7 +65,8 @@ titan_status register_converters(const titan_host *given, titan_registrar *regis
   converter.name = TITAN_STR("nasty");
   converter.convert = convert;
 #if defined(DEFECT_RETURNS_ERROR)
-  return host->set_error(TITAN_UNSUPPORTED, TITAN_STR("needs a better moon"), TITAN_STR("wait a week"));
+  return host->set_error(TITAN_UNSUPPORTED, TITAN_STR("needs a better moon"),
+                         TITAN_STR("wait a week"));
 #elif defined(DEFECT_SILENT_ERROR)
   return 4242;
 #elif defined(DEFECT_OTHER_NOTE)
@@ -89,7 +92,8 @@ titan_status register_converters(const titan_host *given, titan_registrar *regis
 #elif defined(DEFECT_NULL_CONVERTER)
   return host->registrar_converter(registrar, NULL);
 #elif defined(DEFECT_MISALIGNED)
-  return host->registrar_converter(registrar, (const titan_converter *)((const char *)&converter + 1));
+  return host->registrar_converter(registrar,
+                                   (const titan_converter *)((const char *)&converter + 1));
 #elif defined(DEFECT_UNDEFINED)
   if (status == TITAN_OK) status = nobody_defines_this();
 #elif defined(DEFECT_SHIM)

@@ -3,8 +3,10 @@
 
 #ifdef DEFECT_WITH_NOTE
 #include <titan/plugin.h>
-TITAN_NOTE("{\"name\": \"mangled\", \"version\": \"1.0.0\", \"api_min\": 1, \"api_built\": 1, \"tier\": \"none\","
-           "\"converters\": [{\"name\": \"mangled\"}]}");
+TITAN_NOTE(
+    "{\"name\": \"mangled\", \"version\": \"1.0.0\", \"api_min\": 1, \"api_built\": 1, \"tier\": "
+    "\"none\","
+    "\"converters\": [{\"name\": \"mangled\"}]}");
 #endif
 
 namespace other {

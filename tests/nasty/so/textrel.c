@@ -1,5 +1,5 @@
-/* Compiled without -fPIC: the address of a variable stands in the code, which the loader would have to
- * make writable. */
+/* Compiled without -fPIC: the address of a variable stands in the code, which the loader would have
+ * to make writable. */
 #include "defect.c"
 
 TITAN_EXPORT const void *address_in_code(void);

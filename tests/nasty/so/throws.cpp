@@ -1,13 +1,19 @@
-/// An entry that throws across the C boundary, with or without a std::exception; or a static constructor.
+/// An entry that throws across the C boundary, with or without a std::exception; or a static
+/// constructor.
 #include <titan/titan_sdk.h>
 
 #include <stdexcept>
 
-TITAN_NOTE("{\"name\": \"nasty\", \"version\": \"1.0.0\", \"api_min\": 1, \"api_built\": 1, \"tier\": \"none\","
-           "\"converters\": [{\"name\": \"nasty\"}]}");
+TITAN_NOTE(
+    "{\"name\": \"nasty\", \"version\": \"1.0.0\", \"api_min\": 1, \"api_built\": 1, \"tier\": "
+    "\"none\","
+    "\"converters\": [{\"name\": \"nasty\"}]}");
 
 #ifdef DEFECT_IN_CONSTRUCTOR
-static const int kThrown = [] { throw std::runtime_error("out of cheese"); return 1; }();
+static const int kThrown = [] {
+  throw std::runtime_error("out of cheese");
+  return 1;
+}();
 #endif
 #ifdef DEFECT_NOEXCEPT
 #define NOEXCEPT noexcept

@@ -3,8 +3,10 @@
 
 #include <stdexcept>
 
-TITAN_NOTE("{\"name\": \"nasty\", \"version\": \"1.0.0\", \"api_min\": 1, \"api_built\": 1, \"tier\": \"none\","
-           "\"converters\": [{\"name\": \"nasty\"}]}");
+TITAN_NOTE(
+    "{\"name\": \"nasty\", \"version\": \"1.0.0\", \"api_min\": 1, \"api_built\": 1, \"tier\": "
+    "\"none\","
+    "\"converters\": [{\"name\": \"nasty\"}]}");
 
 static titan_converter make() { throw std::runtime_error("out of cheese"); }
 

@@ -1,6 +1,6 @@
 /// A plugin written with the C++ layer, whose metadata comes from plugin.json.
-#include <titan/titan_sdk.hpp>
 #include <titan_note.h>
+#include <titan/titan_sdk.hpp>
 
 namespace {
 struct Nothing {

@@ -10,7 +10,8 @@ TITAN_NOTE(
     "    {\"name\": \"factor\", \"type\": \"float\", \"default\": 1.5, \"min\": 0.0, \"max\": 8.0,"
     "     \"help\": \"what to multiply by\"},"
     "    {\"name\": \"mode\", \"type\": \"enum\", \"values\": [\"fast\", \"exact\"]},"
-    "    {\"name\": \"layers\", \"type\": \"list[int]\", \"default\": [1, 2], \"aliases\": [\"blocks\"]}]},"
+    "    {\"name\": \"layers\", \"type\": \"list[int]\", \"default\": [1, 2], \"aliases\": "
+    "[\"blocks\"]}]},"
     "  {\"name\": \"scale.twice\"}]}");
 
 static titan_status convert(void *instance, titan_model *model) {

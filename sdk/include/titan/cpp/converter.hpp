@@ -1,10 +1,9 @@
 /// Converters in C++: options, hooks and registration.
 ///
 /// A converter is any class with
-///   explicit T(const Create&)            throws Error(TITAN_UNSUPPORTED, ...) if the device is no good
-///   void convert(const Model&)           records changes
-///   void after_init(const Hook&)           optional
-///   void post_optimizer_hook(const Hook&)  optional
+///   explicit T(const Create&)            throws Error(TITAN_UNSUPPORTED, ...) if the device is no
+///   good void convert(const Model&)           records changes void after_init(const Hook&)
+///   optional void post_optimizer_hook(const Hook&)  optional
 #pragma once
 
 #include <initializer_list>
@@ -102,10 +101,14 @@ class Hook {
 };
 
 namespace detail {
-template <class T, class = void> struct has_after_init : std::false_type {};
-template <class T> struct has_after_init<T, std::void_t<decltype(&T::after_init)>> : std::true_type {};
-template <class T, class = void> struct has_step_hook : std::false_type {};
-template <class T> struct has_step_hook<T, std::void_t<decltype(&T::post_optimizer_hook)>> : std::true_type {};
+template <class T, class = void>
+struct has_after_init : std::false_type {};
+template <class T>
+struct has_after_init<T, std::void_t<decltype(&T::after_init)>> : std::true_type {};
+template <class T, class = void>
+struct has_step_hook : std::false_type {};
+template <class T>
+struct has_step_hook<T, std::void_t<decltype(&T::post_optimizer_hook)>> : std::true_type {};
 }  // namespace detail
 
 /// Describes class T as a converter. `name` must outlive the process: pass a literal.
@@ -142,7 +145,8 @@ titan_status register_all(const titan_host* table, titan_registrar* registrar, c
       check(host().registrar_converter(registrar, &entry));
   });
 }
-inline titan_status register_all(const titan_host* table, titan_registrar* to, const void* note, uint64_t size,
+inline titan_status register_all(const titan_host* table, titan_registrar* to, const void* note,
+                                 uint64_t size,
                                  std::initializer_list<titan_converter> list) noexcept {
   return register_all(table, to, note, size, [&] { return list; });
 }
@@ -150,8 +154,9 @@ inline titan_status register_all(const titan_host* table, titan_registrar* to, c
 }  // namespace titan::sdk
 
 /// Defines the plugin's entry. Goes after TITAN_NOTE(...) or #include <titan_note.h>.
-#define TITAN_CONVERTERS(...)                                                           \
-  extern "C" TITAN_EXPORT titan_status register_converters(const titan_host* host, titan_registrar* to) { \
-    return ::titan::sdk::register_all(host, to, TITAN_NOTE_JSON, TITAN_NOTE_SIZE,       \
+#define TITAN_CONVERTERS(...)                                                                    \
+  extern "C" TITAN_EXPORT titan_status register_converters(const titan_host* host,               \
+                                                           titan_registrar* to) {                \
+    return ::titan::sdk::register_all(host, to, TITAN_NOTE_JSON, TITAN_NOTE_SIZE,                \
                                       [] { return std::vector<titan_converter>{__VA_ARGS__}; }); \
   }

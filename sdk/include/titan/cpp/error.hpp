@@ -22,7 +22,8 @@ inline const titan_host& host() noexcept { return *host_pointer(); }
 /// `if (host_has(&titan_host::record_prediction)) ...`. Those of level `api_min` are always there.
 template <class Function>
 bool host_has(Function titan_host::*function) noexcept {
-  static const titan_host layout{};  // for the function's place: the host's own table may end before it
+  static const titan_host
+      layout{};  // for the function's place: the host's own table may end before it
   const auto* const end = reinterpret_cast<const char*>(&(layout.*function) + 1);
   return end - reinterpret_cast<const char*>(&layout) <= static_cast<ptrdiff_t>(host().struct_size);
 }

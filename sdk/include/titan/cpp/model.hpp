@@ -48,9 +48,9 @@ inline titan_init_rule init_kaiming_uniform() {
 #if TITAN_API_VERSION >= 2
 /// What one call of a changed module holds, in bytes; see titan_prediction.
 struct Memory {
-  int64_t saved_bytes = 0;    ///< made in forward and kept for backward
-  int64_t working_bytes = 0;  ///< at most at once inside a call
-  int64_t cache_bytes = 0;    ///< from call to call
+  int64_t saved_bytes = 0;                          ///< made in forward and kept for backward
+  int64_t working_bytes = 0;                        ///< at most at once inside a call
+  int64_t cache_bytes = 0;                          ///< from call to call
   bool keeps_inputs = false, keeps_output = false;  ///< for backward, as they are
 };
 #endif
@@ -101,8 +101,10 @@ class Module {
     spec.flags = flags;
     check(host().record_buffer(model_, index_, &spec));
   }
-  /// Moves stock parameters into one, `name`: their concatenation along `dim`. Replace the module too.
-  void concatenate(std::string_view name, int32_t dim, const std::vector<std::string>& sources) const {
+  /// Moves stock parameters into one, `name`: their concatenation along `dim`. Replace the module
+  /// too.
+  void concatenate(std::string_view name, int32_t dim,
+                   const std::vector<std::string>& sources) const {
     std::vector<titan_layout_part> parts(sources.size(), sized<titan_layout_part>());
     for (size_t i = 0; i < sources.size(); ++i) {
       parts[i].slice_dim = -1;
@@ -132,8 +134,8 @@ class Module {
     prediction.basis = to_string(basis);
     check(host().record_prediction(model_, index_, &prediction));
   }
-  /// Says what one call of this module, already replaced or wrapped, will hold, and perhaps how fast
-  /// it will be (`speedup`, 0: not said). Does nothing on a host of level 1.
+  /// Says what one call of this module, already replaced or wrapped, will hold, and perhaps how
+  /// fast it will be (`speedup`, 0: not said). Does nothing on a host of level 1.
   void predict_memory(const Memory& memory, int64_t tokens, std::string_view basis,
                       double speedup = 0) const {
     if (!host_has(&titan_host::record_prediction)) return;
@@ -185,8 +187,9 @@ class Model {
     check(host().model_module_count(model_, &count));
     std::vector<Module> found;
     bool known = kind.empty();
-    for (const char* name : {TITAN_KIND_LINEAR, TITAN_KIND_RMS_NORM, TITAN_KIND_EMBEDDING, TITAN_KIND_ATTENTION,
-                             TITAN_KIND_QK_NORM_ATTENTION, TITAN_KIND_FEED_FORWARD, TITAN_KIND_BLOCK, TITAN_KIND_DECODER})
+    for (const char* name : {TITAN_KIND_LINEAR, TITAN_KIND_RMS_NORM, TITAN_KIND_EMBEDDING,
+                             TITAN_KIND_ATTENTION, TITAN_KIND_QK_NORM_ATTENTION,
+                             TITAN_KIND_FEED_FORWARD, TITAN_KIND_BLOCK, TITAN_KIND_DECODER})
       known = known || kind == name;
     for (uint64_t i = 0; i < count; ++i) {
       Module module(model_, i);

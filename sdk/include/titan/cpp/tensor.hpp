@@ -74,9 +74,10 @@ class TensorRef {
                                                            : TITAN_DTYPE_UINT;
     if (view.dtype.bits != 8 * sizeof(T) || view.dtype.lanes != 1 || view.dtype.code != code)
       throw Error(TITAN_UNSUPPORTED,
-                  "the tensor is " + type_name(view.dtype.code, view.dtype.bits) + ", the plugin reads " +
-                      type_name(code, 8 * sizeof(T)),
-                  "run in the type the plugin reads (training.dtype, training.mixed_precision_param), or handle "
+                  "the tensor is " + type_name(view.dtype.code, view.dtype.bits) +
+                      ", the plugin reads " + type_name(code, 8 * sizeof(T)),
+                  "run in the type the plugin reads (training.dtype, "
+                  "training.mixed_precision_param), or handle "
                   "both in the plugin");
     int64_t expected = 1;
     for (int32_t i = view.ndim - 1; i >= 0; --i) {

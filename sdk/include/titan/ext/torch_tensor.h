@@ -8,7 +8,8 @@
 
 TITAN_BEGIN_C
 
-struct AtenTensorOpaque; /* torch/csrc/inductor/aoti_torch/c/shim.h: AtenTensorHandle points to it */
+struct AtenTensorOpaque; /* torch/csrc/inductor/aoti_torch/c/shim.h: AtenTensorHandle points to it
+                          */
 
 typedef struct titan_torch_tensor {
   uint32_t struct_size;
