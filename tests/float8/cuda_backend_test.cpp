@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <set>
@@ -67,11 +68,10 @@ TEST_F(CudaBackendTest, EqualsTheEmulatedLayerInEveryRecipe) {
                                     std::to_string(tokens) + " x " + std::to_string(in) + " to " +
                                     std::to_string(out) +
                                     (type == ScalarType::Float ? " float32" : " bfloat16");
-          EXPECT_LE(relative_error(values_of(got.y), values_of(expected.y)), limit) << where;
-          EXPECT_LE(relative_error(values_of(got.grad_x), values_of(expected.grad_x)), limit)
-              << where;
-          EXPECT_LE(relative_error(values_of(got.grad_w), values_of(expected.grad_w)), limit)
-              << where;
+          const std::array<std::pair<Matrix, Matrix>, 3> pairs = {
+              {{got.y, expected.y}, {got.grad_x, expected.grad_x}, {got.grad_w, expected.grad_w}}};
+          for (const auto& [ours, reference] : pairs)
+            EXPECT_LE(relative_error(values_of(ours), values_of(reference)), limit) << where;
           EXPECT_EQ(got.y.scalar_type(), type);
           EXPECT_EQ(got.grad_w.scalar_type(), type);
         }
