@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <set>
@@ -64,14 +63,12 @@ TEST_F(CudaBackendTest, EqualsTheEmulatedLayerInEveryRecipe) {
           const Layer got = run_layer(*backend, x, w, grad),
                       expected = run_layer(*make_emulate_backend(plan), x, w, grad);
           const double limit = type == ScalarType::Float ? 2e-6 : 0x1p-8;
-          const std::string where = std::string(recipe_name(recipe)) + " " +
-                                    std::to_string(tokens) + " x " + std::to_string(in) + " to " +
-                                    std::to_string(out) +
-                                    (type == ScalarType::Float ? " float32" : " bfloat16");
-          const std::array<std::pair<Matrix, Matrix>, 3> pairs = {
-              {{got.y, expected.y}, {got.grad_x, expected.grad_x}, {got.grad_w, expected.grad_w}}};
-          for (const auto& [ours, reference] : pairs)
-            EXPECT_LE(relative_error(values_of(ours), values_of(reference)), limit) << where;
+          SCOPED_TRACE(testing::Message() << recipe_name(recipe) << " " << tokens << " x " << in
+                                          << " to " << out << ", type " << static_cast<int>(type));
+          for (const auto& [ours, reference] : {std::pair<Matrix, Matrix>{got.y, expected.y},
+                                                {got.grad_x, expected.grad_x},
+                                                {got.grad_w, expected.grad_w}})
+            EXPECT_LE(relative_error(values_of(ours), values_of(reference)), limit);
           EXPECT_EQ(got.y.scalar_type(), type);
           EXPECT_EQ(got.grad_w.scalar_type(), type);
         }

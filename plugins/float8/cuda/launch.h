@@ -77,9 +77,12 @@ template <class Kernel>
 const char* launch_kernel(const typename Kernel::Arguments& arguments, int64_t blocks,
                           void* stream) {
   if (blocks <= 0) return nullptr;
+  // The formatter does not know the launch brackets in a header.
+  // clang-format off
   run_kernel<Kernel>
-      <<<static_cast<unsigned>(blocks), kThreads, 0, static_cast<cudaStream_t>(stream)> > >(
+      <<<static_cast<unsigned>(blocks), kThreads, 0, static_cast<cudaStream_t>(stream)>>>(
           arguments);
+  // clang-format on
   const cudaError_t error = cudaGetLastError();
   return error == cudaSuccess ? nullptr : cudaGetErrorString(error);
 }
