@@ -34,6 +34,25 @@ at::Tensor MixedPrecision::cast(const Parameter& parameter) {
   return copy.tensor;
 }
 
+at::Tensor MixedPrecision::narrow(const at::Tensor& x) {
+  const at::NoGradGuard no_grad;
+  if (!is_castable(x.scalar_type()) || x.scalar_type() == type_) return x.detach();
+  const auto changes = static_cast<uint32_t>(x._version());
+  // Expired, the address may be another tensor's by now.
+  const auto known = last_.of ? last_.of->lock() : c10::intrusive_ptr<c10::TensorImpl>();
+  if (!known || known.get() != x.unsafeGetTensorImpl() || last_.changes_in_place != changes)
+    last_ = {c10::weak_intrusive_ptr<c10::TensorImpl>(x.getIntrusivePtr()), changes,
+             x.detach().to(type_)};
+  return last_.tensor;
+}
+
+at::Tensor MixedPrecision::narrow(const Parameter& parameter) { return cast(parameter).detach(); }
+
+void MixedPrecision::drop() {
+  copies_.clear();
+  last_ = {};
+}
+
 bool computes_in_mixed_precision(std::string_view kind) {
   const Kind* known = find_kind(kind);
   return known && known->mixed_precision;

@@ -4,6 +4,7 @@
 #include <ATen/core/TensorBody.h>
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 
@@ -29,8 +30,12 @@ class MixedPrecision {
   /// The parameter in the compute type. The copy is made once and serves every call until the
   /// values change or drop(); gradients flow through it and are added up in the parameter's type.
   at::Tensor cast(const Parameter& parameter);
+  /// The same values without a place in the graph: for code that writes the gradient itself. The
+  /// last x is remembered: layers that read one x, one after the other, share its copy.
+  at::Tensor narrow(const at::Tensor& x);
+  at::Tensor narrow(const Parameter& parameter);
   /// Frees the copies that no graph holds. The optimizer does not need them.
-  void drop() { copies_.clear(); }
+  void drop();
 
  private:
   struct Copy {
@@ -38,7 +43,13 @@ class MixedPrecision {
     uint64_t version;           ///< Parameter::version
     uint32_t changes_in_place;  ///< torch's own counter: sees writes that raised no version
   };
+  struct Narrowed {
+    std::optional<c10::weak_intrusive_ptr<c10::TensorImpl>> of;  ///< must not keep it alive
+    uint32_t changes_in_place = 0;
+    at::Tensor tensor;
+  };
   at::ScalarType type_;
+  Narrowed last_;
   std::unordered_map<const Parameter*, Copy> copies_;
 };
 

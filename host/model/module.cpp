@@ -68,9 +68,7 @@ at::Tensor Module::operator()(const CallContext& context, Inputs inputs) {
 
   const bool changed = replacement_ || !wraps_.empty();
   const bool narrow = context.mixed_precision && known && known->mixed_precision;
-  // Stock attention and feed_forward leave x to their linears, which cast it each for itself: so
-  // its gradients are added in the type of the residual stream, as under autocast.
-  if (narrow && (changed || children_.empty()))
+  if (narrow && (changed || !narrows_itself()))
     inputs[0] = context.mixed_precision->cast(inputs[0]);
   if (!changed && observers_.empty()) return forward(context, inputs);
 

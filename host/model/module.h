@@ -167,6 +167,7 @@ class Module {
   void add_observer(std::unique_ptr<Observer> observer);
   bool replaced() const { return replacement_ != nullptr; }
   bool wrapped() const { return !wraps_.empty(); }
+  bool observed() const { return !observers_.empty(); }
   /// Activation checkpointing of this module and what is below it: see recompute.h.
   void set_recompute(Recompute recompute) { recompute_ = recompute; }
   void drop_caches();  ///< calls drop() of the replacement and the wraps
@@ -177,6 +178,9 @@ class Module {
 
  protected:
   virtual at::Tensor forward(const CallContext& context, const Inputs& inputs) = 0;
+  /// Whether forward, under mixed precision, brings x to the compute type by itself, so that the
+  /// gradient of x stays in the type of the residual stream.
+  virtual bool narrows_itself() const { return false; }
 
   /// Declares a parameter on the meta device; order of declaration is order in files and optimizer.
   Parameter& add_parameter(std::string name, std::vector<int64_t> shape, at::ScalarType dtype,

@@ -33,7 +33,7 @@ bool is_amax(const c10::OperatorName& op) {
 /// leave out what backward needs when gradients are off.
 bool is_attention(const std::string& op) {
   return op == "aten::_scaled_dot_product_flash_attention" ||
-         op == "aten::_scaled_dot_product_flash_attention_for_cpu";
+         op == "aten::_scaled_dot_product_flash_attention_for_cpu" || op == "titan::rope_attention";
 }
 
 int64_t changes_of(const c10::IValue& value) {

@@ -45,8 +45,7 @@ at::Tensor Transformer::rope(int64_t seq_len, at::Device device) {
   return rope_.narrow(0, 0, seq_len);
 }
 
-at::Tensor Transformer::forward(const CallContext& context, const Inputs& inputs) {
-  const at::Tensor& tokens = inputs[0];
+at::Tensor Transformer::hidden(const CallContext& context, const at::Tensor& tokens) {
   if (tokens.dim() != 2 || tokens.scalar_type() != at::kLong)
     throw internal_error("tokens must be int64 [batch, sequence]", "the decoder's input");
   KvCache* cache = context.kv_cache;
@@ -64,7 +63,11 @@ at::Tensor Transformer::forward(const CallContext& context, const Inputs& inputs
     cache->end();
     h = h.narrow(1, h.size(1) - 1, 1);  // nobody asks for the others
   }
-  return (**output_)(context, {(**norm_)(context, {h})});
+  return (**norm_)(context, {h});
+}
+
+at::Tensor Transformer::forward(const CallContext& context, const Inputs& inputs) {
+  return (**output_)(context, {hidden(context, inputs[0])});
 }
 
 }  // namespace titan::model

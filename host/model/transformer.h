@@ -20,6 +20,11 @@ class Transformer : public Module {
 
   const ModelArgs& args() const { return args_; }
 
+  /// All but the head: tokens int64 [B, S], S at most max_seq_len, to [B, S, dim], or to the last
+  /// token's [B, 1, dim] if the context has a KvCache.
+  at::Tensor hidden(const CallContext& context, const at::Tensor& tokens);
+  Module& head() const { return **output_; }
+
  protected:
   /// tokens: int64 [B, S], S at most max_seq_len; returns logits [B, S, vocab_size], or what
   /// KvCache says if the context has one.

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "model/loss.h"
 #include "model/meta_kernels.h"
+#include "model/training_loss.h"
 #include "train/precision.h"
 
 namespace titan::train {
@@ -34,15 +34,14 @@ void drop_gradients(model::Module& root) {
     named.parameter->tensor.mutable_grad() = at::Tensor();
 }
 
-/// As the trainer does it: logits and token ids live as long as autograd needs them.
 at::Tensor meta_loss(model::Module& root, const model::CallContext& context,
                      const config::Training& training) {
   const auto ids = [&] {
     return at::empty({training.local_batch_size, training.seq_len},
                      at::TensorOptions().dtype(at::kLong).device(at::kMeta));
   };
-  const at::Tensor logits = root(context, {ids()});
-  return model::cross_entropy(logits, ids(), training.local_batch_size * training.seq_len);
+  return model::training_loss(root, context, ids(), ids(),
+                              training.local_batch_size * training.seq_len);
 }
 
 }  // namespace

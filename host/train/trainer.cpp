@@ -12,7 +12,7 @@
 #include "base/numbers.h"
 #include "base/text_list.h"
 #include "checkpoint/load_weights.h"
-#include "model/loss.h"
+#include "model/training_loss.h"
 #include "optim/clip.h"
 #include "train/activation_checkpoint.h"
 #include "train/batch_tensors.h"
@@ -209,8 +209,8 @@ at::Tensor Trainer::loss_of(const model::CallContext& context, const data::Batch
                             int64_t valid_labels) {
   RECORD_USER_SCOPE("forward");
   const at::Device device = options_.device.device;
-  const at::Tensor logits = (*model_)(context, {tokens_of(batch, device)});
-  return model::cross_entropy(logits, labels_of(batch, device), valid_labels);
+  return model::training_loss(*model_, context, tokens_of(batch, device), labels_of(batch, device),
+                              valid_labels);
 }
 
 void Trainer::find_culprit(const std::vector<data::Batch>& batches, int64_t valid_labels) {

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "base/error.h"
-#include "model/loss.h"
 #include "model/random_scope.h"
+#include "model/training_loss.h"
 #include "train/batch_tensors.h"
 #include "train/data_options.h"
 
@@ -83,10 +83,10 @@ std::optional<ValidationResult> Validator::run(model::Module& root, model::CallC
     if (batch.batch == 0) break;
     if (valid == 0) continue;
     context.micro_batch = i;
-    const at::Tensor logits = root(context, {tokens_of(batch, device)});
+    const at::Tensor loss = model::training_loss(root, context, tokens_of(batch, device),
+                                                 labels_of(batch, device), valid);
     // A mean of means would weigh a short batch like a full one.
-    loss_sum += model::cross_entropy(logits, labels_of(batch, device), valid).item<double>() *
-                static_cast<double>(valid);
+    loss_sum += loss.item<double>() * static_cast<double>(valid);
     labels += valid;
   }
   if (labels == 0)

@@ -29,8 +29,8 @@ struct BlockBytes {
     // One number a row of each norm, and one a row and head of attention (its log-sum-exp).
     const int64_t statistics = 2 + args.n_heads;
     // Both normalised inputs, the residual stream between the halves, q and what attention gives;
-    // k, v; w1(x), its silu, w3(x), and their product.
-    all = 4 * rows * (5 * dim + 2 * keys + 4 * hidden + statistics);
+    // k, v; w1(x), w3(x), and what the gate makes of them.
+    all = 4 * rows * (5 * dim + 2 * keys + 3 * hidden + statistics);
     // The 1st, 3rd, 5th and 7th product: wq, wv, w1 and w2; attention with its log-sum-exp.
     by_op = 4 * rows * (dim + keys + hidden + dim + dim + args.n_heads);
   }

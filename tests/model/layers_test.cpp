@@ -13,6 +13,7 @@
 #include "model/layers/feed_forward.h"
 #include "model/layers/linear.h"
 #include "model/layers/rms_norm.h"
+#include "model/ops/rms_norm.h"
 #include "support/expect_error.h"
 #include "support/numeric_gradient.h"
 

@@ -66,33 +66,46 @@ class AutocastScope {
   }
 };
 
-TEST(MixedPrecisionTest, TheNumbersAreThoseOfAutocastBitForBit) {
+/// ||a - b|| / ||b||
+double distance(const at::Tensor& a, const at::Tensor& b) {
+  const at::Tensor wide = b.detach().to(at::kDouble);
+  return ((a.detach().to(at::kDouble) - wide).norm() / wide.norm()).item<double>();
+}
+
+TEST(MixedPrecisionTest, IsAtLeastAsCloseToFloat32AsAutocast) {
   const auto root = small_llama();
   const at::Tensor batch = small_batch(0), tokens = batch.narrow(1, 0, 24);
   const at::Tensor labels = batch.narrow(1, 1, 24).contiguous();
-  const auto gradients_of = [&](const at::Tensor& logits) {
+  using Numbers = std::map<std::string, at::Tensor>;
+  const auto numbers_of = [&](const at::Tensor& logits) {
     cross_entropy(logits, labels, labels.numel()).backward();  // autocast is off in backward
-    std::map<std::string, at::Tensor> gradients;
+    Numbers numbers{{"logits", logits}};
     for (const auto& named : named_parameters(*root)) {
-      gradients[named.fqn] = named.parameter->tensor.grad();
+      numbers[named.fqn] = named.parameter->tensor.grad();
       named.parameter->tensor.mutable_grad() = at::Tensor();
     }
-    return gradients;
+    return numbers;
   };
-  at::Tensor expected;
+  const Numbers exact = numbers_of((*root)({.step = 1, .training = true}, {tokens}));
+  at::Tensor logits;
   {
     const AutocastScope autocast;
-    expected = (*root)({.step = 1, .training = true}, {tokens});
+    logits = (*root)({.step = 1, .training = true}, {tokens});
   }
-  const auto expected_gradients = gradients_of(expected);
-
+  const Numbers reference = numbers_of(logits);
   MixedPrecision bf16(at::kBFloat16);
-  const at::Tensor logits =
-      (*root)({.step = 1, .training = true, .mixed_precision = &bf16}, {tokens});
-  EXPECT_TRUE(test::same_tensor(logits, expected));
-  const auto gradients = gradients_of(logits);
-  for (const auto& [name, gradient] : expected_gradients)
-    EXPECT_TRUE(test::same_tensor(gradients.at(name), gradient)) << name;
+  const Numbers numbers =
+      numbers_of((*root)({.step = 1, .training = true, .mixed_precision = &bf16}, {tokens}));
+  double sum = 0, reference_sum = 0;
+  for (const auto& [name, tensor] : exact) {
+    const double found = distance(numbers.at(name), tensor);
+    const double allowed = distance(reference.at(name), tensor);
+    EXPECT_GT(found, 1e-5) << name << " was not computed in bfloat16";
+    EXPECT_LT(found, 1.25 * allowed) << name;
+    sum += found;
+    reference_sum += allowed;
+  }
+  EXPECT_LT(sum, reference_sum);
 }
 
 TEST(MixedPrecisionTest, ACopyServesUntilTheValuesChange) {

@@ -11,6 +11,7 @@
 #include "model/kv_cache.h"
 #include "model/layers/linear.h"
 #include "model/layers/rms_norm.h"
+#include "model/ops/rope_attention.h"
 #include "model/rope.h"
 
 namespace titan::model {
@@ -72,16 +73,24 @@ at::Tensor Attention::forward(const CallContext& context, const Inputs& inputs) 
     const at::Tensor split = (*slot)(context, {x}).view({batch, length, count, head_dim_});
     return norm ? (**norm)(context, {split}) : split;
   };
-  const at::Tensor q = apply_rope(heads(wq_, n_heads_, q_norm_), rope).transpose(1, 2);
-  at::Tensor k = apply_rope(heads(wk_, n_kv_heads_, k_norm_), rope).transpose(1, 2);
-  at::Tensor v = heads(wv_, n_kv_heads_, nullptr).transpose(1, 2);
+  const at::Tensor q = heads(wq_, n_heads_, q_norm_), k = heads(wk_, n_kv_heads_, k_norm_),
+                   v = heads(wv_, n_kv_heads_, nullptr);
+  const at::Tensor mixed =
+      !context.kv_cache && rope_attention_takes(q, k, v)
+          ? rope_attention(q, k, v, rope)
+          : attend_rotated(context, apply_rope(q, rope), apply_rope(k, rope), v);
+  return (*wo_)(context, {mixed.reshape({batch, length, n_heads_ * head_dim_})});
+}
+
+at::Tensor Attention::attend_rotated(const CallContext& context, const at::Tensor& q,
+                                     const at::Tensor& k, const at::Tensor& v) {
+  at::Tensor keys = k.transpose(1, 2), values = v.transpose(1, 2);
   std::optional<at::Tensor> mask;
   if (context.kv_cache) {
-    std::tie(k, v) = context.kv_cache->append(layer_, k, v);
+    std::tie(keys, values) = context.kv_cache->append(layer_, keys, values);
     if (context.kv_cache->mask().defined()) mask = context.kv_cache->mask();
   }
-  const at::Tensor mixed = attend(q, k, v, mask);
-  return (*wo_)(context, {mixed.transpose(1, 2).reshape({batch, length, n_heads_ * head_dim_})});
+  return attend(q.transpose(1, 2), keys, values, mask).transpose(1, 2);
 }
 
 }  // namespace titan::model

@@ -15,8 +15,14 @@ class Attention : public Module {
 
  protected:
   at::Tensor forward(const CallContext& context, const Inputs& inputs) override;
+  bool narrows_itself() const override { return true; }  // its linears do
 
  private:
+  /// q, k, v [B, S, heads, D], q and k rotated; gives [B, S, H, D]. The tokens that the call's
+  /// cache holds come first.
+  at::Tensor attend_rotated(const CallContext& context, const at::Tensor& q, const at::Tensor& k,
+                            const at::Tensor& v);
+
   int64_t n_heads_, n_kv_heads_, head_dim_, layer_;
   Slot &wq_, &wk_, &wv_, &wo_;
   Slot *q_norm_ = nullptr, *k_norm_ = nullptr;

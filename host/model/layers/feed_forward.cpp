@@ -1,11 +1,9 @@
 #include "model/layers/feed_forward.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/silu.h>
-
 #include <memory>
 
 #include "model/layers/linear.h"
+#include "model/ops/swiglu.h"
 
 namespace titan::model {
 
@@ -24,8 +22,8 @@ FeedForward::FeedForward(const ModelArgs& args, int64_t layer, double init_std,
 }
 
 at::Tensor FeedForward::forward(const CallContext& context, const Inputs& inputs) {
-  const at::Tensor gate = at::silu((*w1_)(context, inputs));
-  return (*w2_)(context, {gate * (*w3_)(context, inputs)});
+  const at::Tensor gate = (*w1_)(context, inputs);
+  return (*w2_)(context, {swiglu(gate, (*w3_)(context, inputs))});
 }
 
 }  // namespace titan::model

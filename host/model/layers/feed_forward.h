@@ -13,6 +13,7 @@ class FeedForward : public Module {
 
  protected:
   at::Tensor forward(const CallContext& context, const Inputs& inputs) override;
+  bool narrows_itself() const override { return true; }  // its linears do
 
  private:
   Slot &w1_, &w2_, &w3_;

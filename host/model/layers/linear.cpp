@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/mixed_precision.h"
+#include "model/ops/narrow_linear.h"
 
 namespace titan::model {
 
@@ -16,7 +17,9 @@ Linear::Linear(int64_t in_features, int64_t out_features, at::ScalarType dtype, 
 }
 
 at::Tensor Linear::forward(const CallContext& context, const Inputs& inputs) {
-  return at::linear(inputs[0], compute_value(context, kind(), parameter("weight")));
+  const Parameter& weight = parameter("weight");
+  if (context.mixed_precision) return narrow_linear(inputs[0], weight, *context.mixed_precision);
+  return at::linear(inputs[0], weight.tensor);
 }
 
 }  // namespace titan::model

@@ -12,6 +12,7 @@ class Linear : public Module {
 
  protected:
   at::Tensor forward(const CallContext& context, const Inputs& inputs) override;
+  bool narrows_itself() const override { return true; }
 };
 
 }  // namespace titan::model

@@ -5,10 +5,6 @@
 
 namespace titan::model {
 
-/// The function itself, differentiable once in x and weight. Computed in float32 for narrower
-/// types, rounded once at the end; the result has the dtype of x.
-at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
-
 class RmsNorm : public Module {
  public:
   /// weight: [dim], ones at first.

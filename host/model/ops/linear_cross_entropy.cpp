@@ -1,0 +1,195 @@
+#include "model/ops/linear_cross_entropy.h"
+
+#include <ATen/Functions.h>
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "base/error.h"
+#include "model/kernels/cross_entropy.h"
+#include "model/loss.h"
+#include "model/ops/matmul.h"
+#include "model/ops/on_cpu.h"
+
+namespace titan::model {
+namespace {
+
+/// Logits that exist at a time, and the fewest rows: the gradient of w is read and written once for
+/// each chunk, which must not cost more than the products.
+constexpr int64_t kLogits = int64_t{1} << 24, kFewestRows = 128;
+
+struct Head {
+  at::Tensor x, w, labels;
+  float scale;  ///< of each row's gradient
+  bool needs_x, needs_w;
+};
+
+/// What the backward pass will ask for; taken out once, so that it can become a parameter's
+/// gradient without a copy.
+struct Waiting : torch::CustomClassHolder {
+  at::Tensor grad_x, grad_w;
+};
+
+int64_t rows_at_a_time(int64_t rows, int64_t vocabulary) {
+  return std::min(rows, std::max(kFewestRows, kLogits / std::max<int64_t>(vocabulary, 1)));
+}
+
+/// Gradients of `logits` [rows, V], float32, in their place or in `narrow`, bfloat16; returns the
+/// sum of the losses.
+double differentiate(at::Tensor& logits, const at::Tensor& labels, const Head& head,
+                     at::Tensor* narrow) {
+  const int64_t rows = logits.size(0), vocabulary = logits.size(1);
+  std::vector<double> losses(static_cast<size_t>(rows));
+  const auto* wanted = elements<int64_t>(labels);
+  auto* values = mutable_elements<float>(logits);
+  const bool gradients = head.needs_x || head.needs_w;
+  at::parallel_for(0, rows, 4, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      float* const row = values + i * vocabulary;
+      auto* const narrow_row =
+          narrow ? mutable_elements<kernels::Bf16>(*narrow) + i * vocabulary : nullptr;
+      double& loss = losses[static_cast<size_t>(i)];
+      if (wanted[i] == kIgnoreIndex) {
+        if (narrow)
+          std::fill(narrow_row, narrow_row + vocabulary, kernels::Bf16{0});
+        else
+          std::fill(row, row + vocabulary, 0.0F);
+      } else if (!gradients) {
+        loss = kernels::cross_entropy_loss(vocabulary, row, wanted[i]);
+      } else if (narrow) {
+        loss = kernels::cross_entropy_gradient(vocabulary, row, wanted[i], head.scale, narrow_row);
+      } else {
+        loss = kernels::cross_entropy_gradient(vocabulary, row, wanted[i], head.scale, row);
+      }
+    }
+  });
+  double sum = 0;
+  for (const double loss : losses) sum += loss;
+  return sum;
+}
+
+void check_labels(const at::Tensor& labels, int64_t vocabulary) {
+  const auto* values = elements<int64_t>(labels);
+  for (int64_t i = 0; i < labels.numel(); ++i)
+    if (values[i] != kIgnoreIndex && (values[i] < 0 || values[i] >= vocabulary))
+      throw data_error("label " + std::to_string(values[i]) + " of the batch is not below the " +
+                           std::to_string(vocabulary) + " tokens of the vocabulary",
+                       "training batch", "use the tokenizer that the model was made for");
+}
+
+at::Tensor loss_on_cpu(const Head& head, Waiting& waiting) {
+  const int64_t rows = head.x.size(0), vocabulary = head.w.size(0);
+  const int64_t step = rows_at_a_time(rows, vocabulary);
+  check_labels(head.labels, vocabulary);
+  const auto float32 = head.x.options().dtype(at::kFloat);
+  const bool narrow = head.x.scalar_type() == at::kBFloat16;
+  // Without products of bfloat16 in hardware the weights are widened once for all chunks.
+  const bool widen = narrow && !multiplies_bfloat16();
+  const at::Tensor w = widen ? head.w.to(at::kFloat) : head.w;
+  at::Tensor logits = at::empty({step, vocabulary}, float32);
+  at::Tensor narrow_gradients;
+  if (narrow && !widen && (head.needs_x || head.needs_w))
+    narrow_gradients = at::empty({step, vocabulary}, head.x.options());
+  double loss = 0;
+  for (int64_t first = 0; first < rows; first += step) {
+    const int64_t count = std::min(step, rows - first);
+    at::Tensor x = head.x.narrow(0, first, count);
+    if (widen) x = x.to(at::kFloat);
+    at::Tensor chunk = logits.narrow(0, 0, count);
+    matmul_into(chunk, x, w.t(), false);
+    at::Tensor gradients =
+        narrow_gradients.defined() ? narrow_gradients.narrow(0, 0, count) : chunk;
+    loss += differentiate(chunk, head.labels.narrow(0, first, count), head,
+                          narrow_gradients.defined() ? &gradients : nullptr);
+    if (head.needs_x) {
+      at::Tensor part = waiting.grad_x.narrow(0, first, count);
+      matmul_into(part, gradients, w, false);
+    }
+    if (head.needs_w) matmul_into(waiting.grad_w, gradients.t(), x, first > 0);
+  }
+  return at::full({}, loss * static_cast<double>(head.scale), float32);
+}
+
+/// The same by torch's operators, for devices; no value is read back.
+at::Tensor loss_by_operators(const Head& head, Waiting& waiting) {
+  const int64_t rows = head.x.size(0);
+  const int64_t step = rows_at_a_time(rows, head.w.size(0));
+  at::Tensor loss = at::zeros({}, head.x.options().dtype(at::kFloat));
+  for (int64_t first = 0; first < rows; first += step) {
+    const int64_t count = std::min(step, rows - first);
+    const at::Tensor x = head.x.narrow(0, first, count);
+    const at::Tensor labels = head.labels.narrow(0, first, count).unsqueeze(1);
+    const at::Tensor counts = labels.ne(kIgnoreIndex), at_label = labels.clamp_min(0);
+    at::Tensor logits = at::mm(x, head.w.t()).to(at::kFloat);
+    const at::Tensor sums = logits.logsumexp(1, /*keepdim=*/true);
+    loss.add_(((sums - logits.gather(1, at_label)) * counts).sum(), head.scale);
+    if (!head.needs_x && !head.needs_w) continue;
+    logits.sub_(sums).exp_();
+    logits.scatter_add_(1, at_label, at::full({1, 1}, -1.0, sums.options()).expand({count, 1}));
+    const at::Tensor gradients = logits.mul_(counts * head.scale).to(x.scalar_type());
+    if (head.needs_x) waiting.grad_x.narrow(0, first, count).copy_(at::mm(gradients, head.w));
+    if (head.needs_w) waiting.grad_w.add_(at::mm(gradients.t(), x));
+  }
+  return loss;
+}
+
+class LinearCrossEntropyFunction : public torch::autograd::Function<LinearCrossEntropyFunction> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& wide_x,
+                            const at::Tensor& wide_w, const Head* head) {
+    auto waiting = c10::make_intrusive<Waiting>();
+    const auto float32 = head->x.options().dtype(at::kFloat);
+    if (head->needs_x) waiting->grad_x = at::empty(wide_x.sizes(), float32);
+    if (head->needs_w)
+      waiting->grad_w = head->x.is_cpu() ? at::empty(wide_w.sizes(), float32)
+                                         : at::zeros(wide_w.sizes(), float32);
+    const at::Tensor loss =
+        head->x.is_cpu() ? loss_on_cpu(*head, *waiting) : loss_by_operators(*head, *waiting);
+    context->saved_data["x_type"] = static_cast<int64_t>(wide_x.scalar_type());
+    context->saved_data["w_type"] = static_cast<int64_t>(wide_w.scalar_type());
+    context->saved_data["waiting"] = c10::IValue::make_capsule(waiting);
+    return loss;
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& grads) {
+    if (at::GradMode::is_enabled())
+      throw internal_error("linear_cross_entropy has no second derivative (create_graph)");
+    const auto capsule = context->saved_data["waiting"].toCapsule();
+    auto& waiting = *static_cast<Waiting*>(capsule.get());
+    const at::Tensor& factor = grads[0];
+    const bool as_it_is = factor.is_cpu() && factor.item<float>() == 1.0F;
+    const auto taken = [&](at::Tensor& gradient, const char* type, size_t input) {
+      if (!context->needs_input_grad(input)) return at::Tensor();
+      if (!gradient.defined())
+        throw internal_error("linear_cross_entropy: its backward ran a second time");
+      at::Tensor result = std::move(gradient);
+      gradient = at::Tensor();
+      if (!as_it_is) result.mul_(factor);
+      return result.to(static_cast<at::ScalarType>(context->saved_data[type].toInt()));
+    };
+    return {taken(waiting.grad_x, "x_type", 0), taken(waiting.grad_w, "w_type", 1), at::Tensor()};
+  }
+};
+
+}  // namespace
+
+at::Tensor linear_cross_entropy(const at::Tensor& wide_x, const at::Tensor& wide_w,
+                                const at::Tensor& x, const at::Tensor& w, const at::Tensor& labels,
+                                int64_t valid_labels) {
+  const bool differentiated = at::GradMode::is_enabled();
+  const Head head{x.detach(),
+                  w.detach(),
+                  labels,
+                  static_cast<float>(1.0 / static_cast<double>(valid_labels)),
+                  differentiated && wide_x.requires_grad(),
+                  differentiated && wide_w.requires_grad()};
+  return LinearCrossEntropyFunction::apply(wide_x, wide_w, &head);
+}
+
+}  // namespace titan::model
