@@ -83,13 +83,16 @@ at::Tensor Module::operator()(const CallContext& context, Inputs inputs) {
   if (!output.defined()) output = forward(context, inputs);
   for (size_t i = 0; i < wraps_.size(); ++i)
     output = wraps_[i]->after(*this, context, passed_on[i], std::move(output));
-  if (!observers_.empty()) {
-    const at::NoGradGuard no_grad;
-    const OpTape::Pause aside;
-    if (narrow) given[0] = context.mixed_precision->cast(given[0]);
-    for (const auto& observer : observers_) observer->observe(*this, context, given, output);
-  }
+  if (narrow && observed()) given[0] = context.mixed_precision->cast(given[0]);
+  show(context, given, output);
   return output;
+}
+
+void Module::show(const CallContext& context, const Inputs& inputs, const at::Tensor& output) {
+  if (!observed()) return;
+  const at::NoGradGuard no_grad;
+  const OpTape::Pause aside;
+  for (const auto& observer : observers_) observer->observe(*this, context, inputs, output);
 }
 
 Parameter& Module::parameter(std::string_view name) const {

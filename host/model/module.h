@@ -170,6 +170,8 @@ class Module {
   bool observed() const { return !observers_.empty(); }
   /// Activation checkpointing of this module and what is below it: see recompute.h.
   void set_recompute(Recompute recompute) { recompute_ = recompute; }
+  /// Shows the observers a call that was computed without operator(): see training_loss.cpp.
+  void show(const CallContext& context, const Inputs& inputs, const at::Tensor& output);
   void drop_caches();  ///< calls drop() of the replacement and the wraps
 
   /// Gives this module and all below their names. The root calls it once after construction and

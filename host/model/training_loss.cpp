@@ -11,9 +11,7 @@
 namespace titan::model {
 namespace {
 
-bool untouched(const Module& module) {
-  return !module.replaced() && !module.wrapped() && !module.observed();
-}
+bool untouched(const Module& module) { return !module.replaced() && !module.wrapped(); }
 
 bool same_and_known(const at::Tensor& x, const at::Tensor& w) {
   return x.scalar_type() == w.scalar_type() &&
@@ -33,6 +31,12 @@ at::Tensor training_loss(Module& decoder, const CallContext& context, const at::
   {
     RECORD_USER_SCOPE("model (decoder)");
     hidden = transformer->hidden(context, tokens);
+  }
+  // Who looks on must change no number: the loss stays the one below, and the logits are made for
+  // the observers alone.
+  if (decoder.observed() || head->observed()) {
+    const at::NoGradGuard no_grad;
+    decoder.show(context, {tokens}, (*head)(context, {hidden}));
   }
   RECORD_USER_SCOPE("output (linear) and loss");
   MixedPrecision* const precision = context.mixed_precision;

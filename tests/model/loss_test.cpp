@@ -5,7 +5,13 @@
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <vector>
+
+#include "model/mixed_precision.h"
+#include "model/training_loss.h"
 #include "support/expect_error.h"
+#include "support/small_llama.h"
 
 namespace titan::model {
 namespace {
@@ -49,6 +55,61 @@ TEST(Loss, ABatchWithoutLabelsIsRefused) {
   test::expect_error(ExitStatus::kData, {"no label", "-100"}, [] {
     cross_entropy(some_logits(), at::full({2, 3}, -100, at::kLong), 0);
   });
+}
+
+class Looks final : public Observer {
+ public:
+  explicit Looks(at::Tensor& seen) : seen_(seen) {}
+  void observe(Module&, const CallContext&, const Inputs&, const at::Tensor& output) override {
+    seen_ = output;
+  }
+
+ private:
+  at::Tensor& seen_;
+};
+
+/// The head and the loss as one, and with a tensor of logits in between, which an observer sees.
+TEST(TrainingLoss, IsTheSameWithLogitsAndWithout) {
+  const auto root = test::small_llama();
+  const at::Tensor batch = test::small_batch(1), tokens = batch.narrow(1, 0, 24);
+  at::Tensor labels = batch.narrow(1, 1, 24).contiguous();
+  labels[1][5] = kIgnoreIndex;
+  const auto pass = [&](const at::Tensor& loss) {
+    loss.backward();
+    std::vector<at::Tensor> numbers{loss.detach()};
+    for (const auto& named : named_parameters(*root)) {
+      numbers.push_back(named.parameter->tensor.grad());
+      named.parameter->tensor.mutable_grad() = at::Tensor();
+    }
+    return numbers;
+  };
+  const CallContext context{.step = 1, .training = true};
+  const auto as_one = pass(training_loss(*root, context, tokens, labels, 47));
+  const auto apart = pass(cross_entropy((*root)(context, {tokens}), labels, 47));
+  at::Tensor seen;
+  root->add_observer(std::make_unique<Looks>(seen));
+  const auto watched = pass(training_loss(*root, context, tokens, labels, 47));
+  ASSERT_TRUE(seen.defined());
+  EXPECT_EQ(seen.sizes(), (at::IntArrayRef{2, 24, test::kSmallVocabulary}));
+  for (size_t i = 0; i < as_one.size(); ++i) {
+    EXPECT_TRUE(at::allclose(as_one[i], apart[i], 1e-5, 1e-7)) << i;
+    EXPECT_TRUE(at::equal(as_one[i], watched[i])) << i;
+  }
+}
+
+TEST(TrainingLoss, InMixedPrecisionTheGradientsKeepTheParametersType) {
+  const auto root = test::small_llama();
+  const at::Tensor batch = test::small_batch(2);
+  MixedPrecision bf16(at::kBFloat16);
+  const CallContext context{.step = 1, .training = true, .mixed_precision = &bf16};
+  const at::Tensor labels = batch.narrow(1, 1, 24).contiguous();
+  const at::Tensor loss = training_loss(*root, context, batch.narrow(1, 0, 24), labels, 48);
+  EXPECT_NEAR(loss.item<double>(),
+              training_loss(*root, {.step = 1}, batch.narrow(1, 0, 24), labels, 48).item<double>(),
+              0.02 * loss.item<double>());
+  loss.backward();
+  for (const auto& named : named_parameters(*root))
+    EXPECT_EQ(named.parameter->tensor.grad().scalar_type(), at::kFloat) << named.fqn;
 }
 
 }  // namespace

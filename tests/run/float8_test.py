@@ -202,7 +202,7 @@ class Float8(unittest.TestCase):
             rounded = self.train(*FLOAT8, *narrow, f"--float8.recipe={recipe}")
             exact = self.train(*FLOAT8, *narrow, f"--float8.recipe={recipe}", "--float8.grad_weight_fp32=true")
             self.assertEqual(exact[0]["loss"], rounded[0]["loss"], recipe)
-            self.assertNotEqual(exact[-1]["loss"], rounded[-1]["loss"], recipe)
+            self.assertNotEqual([line["grad_norm"] for line in exact], [line["grad_norm"] for line in rounded], recipe)
             self.assertAlmostEqual(exact[-1]["loss"], rounded[-1]["loss"], delta=0.02)
 
     def test_sums_in_float32_need_parameters_in_float32(self):

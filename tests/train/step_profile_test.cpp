@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "model/recompute.h"
+#include "model/training_loss.h"
 #include "support/small_llama.h"
 
 namespace titan::train {
@@ -32,10 +33,7 @@ Held real_pass(const model::ModelArgs& args, model::Recompute recompute) {
   for (int i = 0; i < 2;
        ++i) {  // the first makes the table of rotations, the second is counted without
     const model::AllocationMeter meter(at::kCPU);
-    const at::Tensor loss = [&] {
-      const at::Tensor logits = root(context, {ids()});
-      return model::cross_entropy(logits, ids(), kBatch * kLength);
-    }();
+    const at::Tensor loss = model::training_loss(root, context, ids(), ids(), kBatch * kLength);
     held.kept = meter.live_total();
     loss.backward();
     held.peak = meter.peak_total();

@@ -1,20 +1,16 @@
 #include "model/ops/linear_cross_entropy.h"
 
 #include <ATen/Functions.h>
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
-#include <optional>
-#include <vector>
 
 #include "base/error.h"
-#include "model/kernels/cross_entropy.h"
 #include "model/loss.h"
+#include "model/ops/cross_entropy_rows.h"
 #include "model/ops/matmul.h"
-#include "model/ops/on_cpu.h"
 
 namespace titan::model {
 namespace {
@@ -39,57 +35,14 @@ int64_t rows_at_a_time(int64_t rows, int64_t vocabulary) {
   return std::min(rows, std::max(kFewestRows, kLogits / std::max<int64_t>(vocabulary, 1)));
 }
 
-/// Gradients of `logits` [rows, V], float32, in their place or in `narrow`, bfloat16; returns the
-/// sum of the losses.
-double differentiate(at::Tensor& logits, const at::Tensor& labels, const Head& head,
-                     at::Tensor* narrow) {
-  const int64_t rows = logits.size(0), vocabulary = logits.size(1);
-  std::vector<double> losses(static_cast<size_t>(rows));
-  const auto* wanted = elements<int64_t>(labels);
-  auto* values = mutable_elements<float>(logits);
-  const bool gradients = head.needs_x || head.needs_w;
-  at::parallel_for(0, rows, 4, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      float* const row = values + i * vocabulary;
-      auto* const narrow_row =
-          narrow ? mutable_elements<kernels::Bf16>(*narrow) + i * vocabulary : nullptr;
-      double& loss = losses[static_cast<size_t>(i)];
-      if (wanted[i] == kIgnoreIndex) {
-        if (narrow)
-          std::fill(narrow_row, narrow_row + vocabulary, kernels::Bf16{0});
-        else
-          std::fill(row, row + vocabulary, 0.0F);
-      } else if (!gradients) {
-        loss = kernels::cross_entropy_loss(vocabulary, row, wanted[i]);
-      } else if (narrow) {
-        loss = kernels::cross_entropy_gradient(vocabulary, row, wanted[i], head.scale, narrow_row);
-      } else {
-        loss = kernels::cross_entropy_gradient(vocabulary, row, wanted[i], head.scale, row);
-      }
-    }
-  });
-  double sum = 0;
-  for (const double loss : losses) sum += loss;
-  return sum;
-}
-
-void check_labels(const at::Tensor& labels, int64_t vocabulary) {
-  const auto* values = elements<int64_t>(labels);
-  for (int64_t i = 0; i < labels.numel(); ++i)
-    if (values[i] != kIgnoreIndex && (values[i] < 0 || values[i] >= vocabulary))
-      throw data_error("label " + std::to_string(values[i]) + " of the batch is not below the " +
-                           std::to_string(vocabulary) + " tokens of the vocabulary",
-                       "training batch", "use the tokenizer that the model was made for");
-}
-
+/// Meta tensors take this way too: memory is counted as the CPU uses it.
 at::Tensor loss_on_cpu(const Head& head, Waiting& waiting) {
   const int64_t rows = head.x.size(0), vocabulary = head.w.size(0);
   const int64_t step = rows_at_a_time(rows, vocabulary);
-  check_labels(head.labels, vocabulary);
   const auto float32 = head.x.options().dtype(at::kFloat);
   const bool narrow = head.x.scalar_type() == at::kBFloat16;
   // Without products of bfloat16 in hardware the weights are widened once for all chunks.
-  const bool widen = narrow && !multiplies_bfloat16();
+  const bool widen = narrow && head.x.is_cpu() && !multiplies_bfloat16();
   const at::Tensor w = widen ? head.w.to(at::kFloat) : head.w;
   at::Tensor logits = at::empty({step, vocabulary}, float32);
   at::Tensor narrow_gradients;
@@ -102,10 +55,14 @@ at::Tensor loss_on_cpu(const Head& head, Waiting& waiting) {
     if (widen) x = x.to(at::kFloat);
     at::Tensor chunk = logits.narrow(0, 0, count);
     matmul_into(chunk, x, w.t(), false);
-    at::Tensor gradients =
-        narrow_gradients.defined() ? narrow_gradients.narrow(0, 0, count) : chunk;
-    loss += differentiate(chunk, head.labels.narrow(0, first, count), head,
-                          narrow_gradients.defined() ? &gradients : nullptr);
+    const at::Tensor labels = head.labels.narrow(0, first, count);
+    at::Tensor gradients = chunk;
+    if (!head.needs_x && !head.needs_w) {
+      loss += cross_entropy_rows(chunk, labels);
+    } else {
+      if (narrow_gradients.defined()) gradients = narrow_gradients.narrow(0, 0, count);
+      loss += cross_entropy_rows(chunk, labels, head.scale, gradients);
+    }
     if (head.needs_x) {
       at::Tensor part = waiting.grad_x.narrow(0, first, count);
       matmul_into(part, gradients, w, false);
@@ -125,13 +82,12 @@ at::Tensor loss_by_operators(const Head& head, Waiting& waiting) {
     const at::Tensor x = head.x.narrow(0, first, count);
     const at::Tensor labels = head.labels.narrow(0, first, count).unsqueeze(1);
     const at::Tensor counts = labels.ne(kIgnoreIndex), at_label = labels.clamp_min(0);
-    at::Tensor logits = at::mm(x, head.w.t()).to(at::kFloat);
-    const at::Tensor sums = logits.logsumexp(1, /*keepdim=*/true);
-    loss.add_(((sums - logits.gather(1, at_label)) * counts).sum(), head.scale);
+    at::Tensor chances = at::log_softmax(at::mm(x, head.w.t()), 1, at::kFloat);
+    loss.sub_((chances.gather(1, at_label) * counts).sum(), head.scale);
     if (!head.needs_x && !head.needs_w) continue;
-    logits.sub_(sums).exp_();
-    logits.scatter_add_(1, at_label, at::full({1, 1}, -1.0, sums.options()).expand({count, 1}));
-    const at::Tensor gradients = logits.mul_(counts * head.scale).to(x.scalar_type());
+    chances.exp_();
+    chances.scatter_add_(1, at_label, at::full({1, 1}, -1.0, chances.options()).expand({count, 1}));
+    const at::Tensor gradients = chances.mul_(counts * head.scale).to(x.scalar_type());
     if (head.needs_x) waiting.grad_x.narrow(0, first, count).copy_(at::mm(gradients, head.w));
     if (head.needs_w) waiting.grad_w.add_(at::mm(gradients.t(), x));
   }
@@ -145,11 +101,12 @@ class LinearCrossEntropyFunction : public torch::autograd::Function<LinearCrossE
     auto waiting = c10::make_intrusive<Waiting>();
     const auto float32 = head->x.options().dtype(at::kFloat);
     if (head->needs_x) waiting->grad_x = at::empty(wide_x.sizes(), float32);
+    const bool here = head->x.is_cpu() || head->x.is_meta();
     if (head->needs_w)
-      waiting->grad_w = head->x.is_cpu() ? at::empty(wide_w.sizes(), float32)
-                                         : at::zeros(wide_w.sizes(), float32);
+      waiting->grad_w =
+          here ? at::empty(wide_w.sizes(), float32) : at::zeros(wide_w.sizes(), float32);
     const at::Tensor loss =
-        head->x.is_cpu() ? loss_on_cpu(*head, *waiting) : loss_by_operators(*head, *waiting);
+        here ? loss_on_cpu(*head, *waiting) : loss_by_operators(*head, *waiting);
     context->saved_data["x_type"] = static_cast<int64_t>(wide_x.scalar_type());
     context->saved_data["w_type"] = static_cast<int64_t>(wide_w.scalar_type());
     context->saved_data["waiting"] = c10::IValue::make_capsule(waiting);

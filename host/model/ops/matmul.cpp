@@ -66,6 +66,8 @@ bool multiplies_bfloat16() {
 
 at::Tensor matmul(const at::Tensor& a, const at::Tensor& b, at::ScalarType type) {
   if (a.scalar_type() == type && (!narrow_on_cpu(a) || multiplies_bfloat16())) return at::mm(a, b);
+  if (a.is_meta())  // counted as where the product comes out in this type
+    return at::empty({a.size(0), b.size(1)}, a.options().dtype(type));
   if (!narrow_on_cpu(a)) return at::mm(a, b).to(type);
   if (type == at::kFloat && has_kernel_for_narrow()) {
     at::Tensor sum = at::empty({a.size(0), b.size(1)}, a.options().dtype(at::kFloat));
@@ -77,6 +79,7 @@ at::Tensor matmul(const at::Tensor& a, const at::Tensor& b, at::ScalarType type)
 }
 
 void matmul_into(at::Tensor& sum, const at::Tensor& a, const at::Tensor& b, bool add) {
+  if (sum.is_meta()) return;
   if (narrow_on_cpu(a) && has_kernel_for_narrow()) return multiply_narrow(sum, a, b, add);
   const at::Tensor left = a.to(at::kFloat), right = b.to(at::kFloat);
   if (add)

@@ -8,14 +8,18 @@
 namespace titan::model {
 
 /// Whether the kernels take this tensor: on the CPU, float32 or bfloat16. Others (float64, which
-/// gradients are checked in; float16; devices) go through torch's operators.
+/// gradients are checked in; float16; devices) go through torch's operators. On meta, where memory
+/// is counted, results have the shapes that the kernels give.
 inline bool kernels_take(const at::Tensor& x) {
-  return x.is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
+  return (x.is_cpu() || x.is_meta()) &&
+         (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
 }
 
-/// Calls use(tag) with a null pointer of the type that the kernels know x's elements by.
+/// Calls use(tag) with a null pointer of the type that the kernels know x's elements by; nothing on
+/// meta.
 template <class Use>
 void with_element_type(const at::Tensor& x, const Use& use) {
+  if (x.is_meta()) return;
   if (x.scalar_type() == at::kFloat)
     use(static_cast<float*>(nullptr));
   else

@@ -24,7 +24,7 @@
 ///   explicit Double(const Create&) {}
 ///   void convert(const Model& model) {
 ///     for (const Module& module : model.modules("linear"))
-///     module.wrap_after(std::make_unique<Twice>());
+///       module.wrap_after(std::make_unique<Twice>());
 ///   }
 /// };
 /// TITAN_CONVERTERS(converter<Double>("double"))
