@@ -20,9 +20,9 @@ class Run:
     lines: list
     outcome: measured.Outcome
 
-    def step_seconds(self):
-        """Of every step after the warm-up."""
-        return [line["step_seconds"] for line in self.lines[WARM_UP:]]
+    def step_seconds(self, warm_up=WARM_UP):
+        """Of every step after the first `warm_up`."""
+        return [line["step_seconds"] for line in self.lines[warm_up:]]
 
     def start_s(self):
         """From the start of the process to the end of step 1."""
