@@ -8,7 +8,7 @@ from .shell import ROOT, Problem, run
 USAGE = 2  # the status of a script that refuses its options
 # These take their value as the next word too: --rounds 3.
 VALUED = ("--rounds", "--steps", "--recipes")
-PEER = re.compile(r"^from support import .*\bpeer\b", re.MULTILINE)
+PEER = re.compile(r"^from support import .*\b(?:contest|peer)\b", re.MULTILINE)  # scripts that run the Python trainer
 
 
 def is_of(stem, name):

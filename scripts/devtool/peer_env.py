@@ -30,8 +30,8 @@ def ensure(options):
         _STAMP.unlink(missing_ok=True)
         torch_env.ensure_pip(VENV)
         say("the Python trainer comes from PyPI: about 5 GB on disk in .titan/peer-venv")
-        torch_env.pip_install(VENV, WHEELS)
-        torch_env.pip_install(VENV, ["--no-deps", TORCHTITAN])
+        torch_env.pip_install(VENV, WHEELS, "the Python trainer's wheels")
+        torch_env.pip_install(VENV, ["--no-deps", TORCHTITAN], "torchtitan")
         if output_of([python, "-c", _IMPORTS]) is None:
             raise Problem("pip ended well, but .titan/peer-venv cannot import torchtitan's Llama",
                           f"see why: .titan/peer-venv/bin/python -c '{_IMPORTS}'")

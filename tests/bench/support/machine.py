@@ -27,7 +27,7 @@ def facts():
 def versions():
     """titan's commit and version, the compiler, Python; None for what cannot be found out."""
     return {"titan_commit": _output(["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=9"]),
-            "titan": _output([PROGRAM, "--version"]), "compiler": _compiler(), "python": platform.python_version()}
+            "titan": _version(PROGRAM), "compiler": _compiler(), "python": platform.python_version()}
 
 
 def jemalloc_library():
@@ -45,10 +45,10 @@ def lines(machine, versions_):
     """Both as two sentences for a table's foot."""
     have = [flag for flag, there in machine["flags"].items() if there]
     lack = [flag for flag, there in machine["flags"].items() if not there]
+    flags = f"has {', '.join(have) or 'nothing'}" + (f", not {', '.join(lack)}" if lack else "")
     known = [f"{name} {value}" for name, value in versions_.items() if value]
     return [f"Machine: {machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, Linux {machine['kernel']}; "
-            f"has {' '.join(have) or 'none'} of {' '.join(FLAGS)}" + (f", lacks {' '.join(lack)}." if lack else "."),
-            "Versions: " + "; ".join(known) + "."]
+            f"{flags} of the instruction sets that matter.", "Versions: " + "; ".join(known) + "."]
 
 
 def _compiler():
@@ -58,6 +58,12 @@ def _compiler():
     compiler = found[1] if found else shutil.which("c++")
     text = _output([compiler, "--version"]) if compiler else None
     return text.splitlines()[0] if text else None
+
+
+def _version(program):
+    """What stands after the name in the output of --version."""
+    text = _output([program, "--version"])
+    return text.partition(" ")[2] if text else None
 
 
 def _output(command):
