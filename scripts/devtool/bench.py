@@ -7,7 +7,7 @@ from .shell import ROOT, Problem, run
 
 USAGE = 2  # the status of a script that refuses its options
 # These take their value as the next word too: --rounds 3.
-VALUED = ("--rounds", "--steps", "--recipes")
+VALUED = ("--rounds", "--steps", "--recipes", "--types", "--shape")
 PEER = re.compile(r"^from support import .*\b(?:contest|peer)\b", re.MULTILINE)  # scripts that run the Python trainer
 
 
@@ -44,7 +44,8 @@ def run_all(options):
     """Checks the words, makes what is needed, runs the scripts. 0; 1 when one fails, 2 when one refuses its options."""
     scripts = sorted((ROOT / "tests/bench").glob("*.py"))
     chosen, arguments = choose(options.rest, [script for script in scripts if script.name != peer_env.PROGRAM.name])
-    build.ensure(options)
+    compiled = ["tests/bench/all"] if (ROOT / "tests/bench/CMakeLists.txt").exists() else []
+    build.ensure(options, targets=[*build.PROGRAM_TARGETS, *compiled])
     text.ensure(options)
     env = {**build.environment(), "TITAN_PROGRAM": str(build.program())}
     if any(PEER.search(script.read_text()) for script in chosen):

@@ -49,11 +49,11 @@ class Words(unittest.TestCase):
         self.assertIn("float8_step", self.refused(["float8", "--json"], "one object, and 2 benchmarks"))
 
     def test_scripts_refuse_bad_options_before_anything_runs(self):
-        for words in (["--rounds=0"], ["--steps", "x"], ["--nonsense"], ["--steps=3"]):
+        for words in (["--rounds=0"], ["--steps", "x"], ["--nonsense"], ["--types=fp16"], ["--steps=3"]):
             done = subprocess.run([sys.executable, "-B", BENCH / "train.py", *words], capture_output=True, text=True, check=False,
                                   env={"PATH": os.environ["PATH"], "TITAN_PROGRAM": "/nowhere"})
             self.assertNotEqual(done.returncode, 0)
-            self.assertRegex(done.stderr, r"not a whole number|unrecognized arguments|more than the 3 of warming up")
+            self.assertRegex(done.stderr, r"not a whole number|is not fp32, bf16 or|unrecognized arguments|more than the 3 of warming up")
             self.assertEqual(done.stdout, "")
 
     def test_who_needs_the_python_trainer_is_seen(self):
@@ -178,6 +178,12 @@ class Contest(unittest.TestCase):
     def test_float32_is_no_contestant_in_bfloat16(self):
         with self.assertRaisesRegex(SystemExit, "does not compute in bfloat16"):
             contest.worst_differences(self.results(**{"titan bf16": [8.0, 7.0]}))
+
+    def test_one_type_alone(self):
+        alone = {name: runs for name, runs in self.results().items() if name.endswith("bf16")}
+        self.assertEqual(set(contest.worst_differences(alone)), {"eager bf16", "titan bf16"})
+        measured_alone = {name: {"tokens_per_second": [2], "peak_rss_mib": [3], "start_s": [4]} for name in alone}
+        self.assertEqual(contest.summary(contest.ratios(measured_alone)), {"tps_bf16": 1, "rss": 1, "start": 1})
 
     def test_ratios_are_taken_round_by_round_and_against_the_better_way_of_compiling(self):
         def taken(speed, rss, start):

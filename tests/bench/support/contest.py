@@ -2,6 +2,7 @@
 
 The losses of all contestants are compared step by step: a fast trainer that computes something else is no contestant.
 """
+import argparse
 import contextlib
 import dataclasses
 import json
@@ -26,17 +27,36 @@ LR_WARM_UP = 2  # steps of the schedule
 class Contest:
     """What is trained. `sizes` are fields that torchtitan's and titan's model arguments share.
 
-    `warm_up`: steps at the start that are not counted; `compiled`: the ways of torch.compile that compete.
+    `warm_up`: steps at the start that are not counted; `types`: "fp32" and "bf16" or one of them; `compiled`: the ways of
+    torch.compile that compete.
     """
     sizes: dict
     batch: int
     seq_len: int
     steps: int
     warm_up: int
+    types: tuple = ("fp32", "bf16")
     compiled: tuple = ()
 
     def tokens_per_step(self):
         return self.batch * self.seq_len
+
+
+def types_of(words):
+    """The value of --types: "fp32,bf16" or one of them."""
+    types = tuple(words.split(","))
+    unknown = [word for word in types if word not in TITAN_TYPE]
+    if unknown or len(set(types)) != len(types):
+        raise argparse.ArgumentTypeError(f"{words!r} is not fp32, bf16 or fp32,bf16")
+    return types
+
+
+def parser(text, number_of_rounds, steps):
+    """report.parser's options and --types."""
+    made = report.parser(text, number_of_rounds, steps)
+    made.add_argument("--types", type=types_of, default=("fp32", "bf16"),
+                      help="fp32 or bf16 alone (both): without bfloat16 in hardware PyTorch takes minutes for large models")
+    return made
 
 
 @contextlib.contextmanager
@@ -75,7 +95,7 @@ def titan_config(contest, folder):
 def contestants(contest, folder):
     """{name: function that runs it once}; a name is "who type"."""
     made = {}
-    for kind in TITAN_TYPE:
+    for kind in contest.types:
         words = [f"--training.mixed_precision_param={TITAN_TYPE[kind]}"]
         made[f"titan {kind}"] = lambda words=words: debug_run.run(contest.steps, words, str(folder / "config.yaml"))
         common = [*peer_model(contest), "--weights", folder / "weights.safetensors", "--tokens", folder / "tokens.bin",
@@ -89,7 +109,7 @@ def contestants(contest, folder):
 
 def worst_differences(results):
     """{name: largest relative difference of a loss from that of eager Python in the same type}. Ends the benchmark
-    where one is too large, and where titan's first loss in bfloat16 is not nearer to eager's than to float32's."""
+    where one is too large, and, where both types ran, if titan's first loss in bfloat16 is not nearer to eager's than to float32's."""
     worst = {}
     for name, runs in results.items():
         kind = name.split()[1]
@@ -105,8 +125,8 @@ def worst_differences(results):
                     raise SystemExit(f"{name}: loss {losses[step - 1]:.9g} in step {step}, eager {kind} has "
                                      f"{want[step - 1]:.9g}: {difference:.1e} apart, more than {TOLERANCE[kind]:.0e}")
             worst[name] = max(worst.get(name, 0.0), *differences)
-    first = {kind: results[f"eager {kind}"][0].lines[0]["loss"] for kind in TITAN_TYPE}
-    for run in results["titan bf16"]:
+    first = {kind: results[f"eager {kind}"][0].lines[0]["loss"] for kind in TITAN_TYPE if f"eager {kind}" in results}
+    for run in results["titan bf16"] if len(first) == 2 else []:
         loss = run.lines[0]["loss"]
         if abs(loss - first["bf16"]) >= abs(loss - first["fp32"]):
             raise SystemExit(f"titan bf16: first loss {loss:.9g} is nearer to float32's {first['fp32']:.9g} than to "
@@ -128,7 +148,7 @@ def ratios(measured):
         return [a / b for a, b in zip(measured[one][figure], measured[other][figure])]
 
     found = {}
-    for kind in TITAN_TYPE:
+    for kind in (name.split()[1] for name in measured if name.startswith("titan ")):
         found[f"tps_{kind}"] = over("tokens_per_second", f"titan {kind}", f"eager {kind}")
         found[f"rss_{kind}"] = over("peak_rss_mib", f"titan {kind}", f"eager {kind}")
         found[f"start_{kind}"] = over("start_s", f"titan {kind}", f"eager {kind}")
@@ -140,11 +160,11 @@ def ratios(measured):
 
 
 def summary(per_round):
-    """The medians; of memory and start the worse of both types."""
+    """The medians; of memory and start the worse of the types that ran."""
     middle = {name: statistics.median(values) for name, values in per_round.items()}
     told = {name: value for name, value in middle.items() if name.startswith("tps_")}
     for name in ("rss", "start"):
-        told[name] = max(middle[f"{name}_{kind}"] for kind in TITAN_TYPE)
+        told[name] = max(value for key, value in middle.items() if key.startswith(name + "_"))
     return told
 
 
