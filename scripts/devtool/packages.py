@@ -11,6 +11,7 @@ BUILD = ["g++", "cmake", "ninja-build", "ccache", "mold", "git", "ca-certificate
          "libutf8proc-dev", "libzstd-dev", "libgtest-dev", "libgloo-dev", "libhwy-dev", "libbenchmark-dev",
          "libjemalloc-dev"]
 FUZZ = ["clang", "libclang-rt-14-dev"]
+BENCH = ["libjemalloc2", "python3-dev"]  # torch.compile compiles against Python's headers
 LINT = ["clang-format", "clang-tidy", "shellcheck"]
 
 
