@@ -1,6 +1,7 @@
 /// The head and its loss, forward and backward: as one, and by torch's operators with a tensor of
 /// logits. Memory: the most that tensors held beyond the inputs and the gradients.
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "bench/kernels/roofline.h"
