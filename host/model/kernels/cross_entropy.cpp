@@ -79,6 +79,18 @@ double gradient_of(int64_t n, float* logits, int64_t label, float scale, T* grad
   return static_cast<double>(largest) + std::log(sum) - own;
 }
 
+void round_all(int64_t n, float* values) {
+  const F32 d;
+  HWY_ALIGN Bf16 narrow[HWY_MAX_BYTES / sizeof(float)];
+  for_vectors(
+      n,
+      [&](int64_t i) {
+        store(d, hn::LoadU(d, values + i), narrow);
+        hn::StoreU(load(d, narrow), d, values + i);
+      },
+      [&](int64_t i) { values[i] = widened(narrowed(values[i])); });
+}
+
 double gradient_f32(int64_t n, float* logits, int64_t label, float scale, float* gradient) {
   return gradient_of(n, logits, label, scale, gradient);
 }
@@ -95,6 +107,7 @@ namespace titan::model::kernels {
 HWY_EXPORT(loss_of);
 HWY_EXPORT(gradient_f32);
 HWY_EXPORT(gradient_bf16);
+HWY_EXPORT(round_all);
 
 double cross_entropy_loss(int64_t n, const float* logits, int64_t label) {
   return HWY_DYNAMIC_DISPATCH(loss_of)(n, logits, label);
@@ -107,6 +120,8 @@ double cross_entropy_gradient(int64_t n, float* logits, int64_t label, float sca
                               Bf16* gradient) {
   return HWY_DYNAMIC_DISPATCH(gradient_bf16)(n, logits, label, scale, gradient);
 }
+
+void round_to_bfloat16(int64_t n, float* values) { HWY_DYNAMIC_DISPATCH(round_all)(n, values); }
 
 }  // namespace titan::model::kernels
 #endif

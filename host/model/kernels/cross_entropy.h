@@ -16,4 +16,7 @@ double cross_entropy_gradient(int64_t n, float* logits, int64_t label, float sca
                               float* gradient);
 double cross_entropy_gradient(int64_t n, float* logits, int64_t label, float scale, Bf16* gradient);
 
+/// Each value to the nearest bfloat16, ties to even; a NaN stays one.
+void round_to_bfloat16(int64_t n, float* values);
+
 }  // namespace titan::model::kernels

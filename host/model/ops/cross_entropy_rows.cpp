@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/error.h"
@@ -51,38 +52,49 @@ double sum_over_rows(const at::Tensor& logits, const at::Tensor& labels, const O
 
 template <class T>
 double with_gradients(at::Tensor& logits, const at::Tensor& labels, float scale,
-                      at::Tensor& gradients) {
+                      at::Tensor& gradients, Rounding rounding) {
   const int64_t vocabulary = logits.size(1);
+  const bool rounded = rounding == Rounding::kBFloat16;
   auto* const from = mutable_elements<float>(logits);
   auto* const to = mutable_elements<T>(gradients);
   return sum_over_rows(
       logits, labels,
       [&](int64_t row, int64_t label) {
-        return kernels::cross_entropy_gradient(vocabulary, from + row * vocabulary, label, scale,
-                                               to + row * vocabulary);
+        float* const values = from + row * vocabulary;
+        T* const result = to + row * vocabulary;
+        if (rounded) kernels::round_to_bfloat16(vocabulary, values);
+        const double loss =
+            kernels::cross_entropy_gradient(vocabulary, values, label, scale, result);
+        if constexpr (std::is_same_v<T, float>)
+          if (rounded) kernels::round_to_bfloat16(vocabulary, result);
+        return loss;
       },
       [&](int64_t row) { std::fill_n(to + row * vocabulary, vocabulary, T{}); });
 }
 
 }  // namespace
 
-double cross_entropy_rows(const at::Tensor& logits, const at::Tensor& labels) {
+double cross_entropy_rows(const at::Tensor& logits, const at::Tensor& labels, Rounding rounding) {
   const int64_t vocabulary = logits.size(1);
   return sum_over_rows(
       logits, labels,
       [&](int64_t row, int64_t label) {
-        return kernels::cross_entropy_loss(vocabulary, elements<float>(logits) + row * vocabulary,
-                                           label);
+        const float* const values = elements<float>(logits) + row * vocabulary;
+        if (rounding == Rounding::kNone)
+          return kernels::cross_entropy_loss(vocabulary, values, label);
+        std::vector<float> rounded(values, values + vocabulary);
+        kernels::round_to_bfloat16(vocabulary, rounded.data());
+        return kernels::cross_entropy_loss(vocabulary, rounded.data(), label);
       },
       [](int64_t) {});
 }
 
 double cross_entropy_rows(at::Tensor& logits, const at::Tensor& labels, float scale,
-                          at::Tensor& gradients) {
+                          at::Tensor& gradients, Rounding rounding) {
   if (logits.is_meta()) return 0;
   return gradients.scalar_type() == at::kBFloat16
-             ? with_gradients<kernels::Bf16>(logits, labels, scale, gradients)
-             : with_gradients<float>(logits, labels, scale, gradients);
+             ? with_gradients<kernels::Bf16>(logits, labels, scale, gradients, rounding)
+             : with_gradients<float>(logits, labels, scale, gradients, rounding);
 }
 
 }  // namespace titan::model

@@ -44,6 +44,7 @@ at::Tensor loss_on_cpu(const Head& head, Waiting& waiting) {
   // Without products of bfloat16 in hardware the weights are widened once for all chunks.
   const bool widen = narrow && head.x.is_cpu() && !multiplies_bfloat16();
   const at::Tensor w = widen ? head.w.to(at::kFloat) : head.w;
+  const Rounding rounding = widen ? Rounding::kBFloat16 : Rounding::kNone;
   at::Tensor logits = at::empty({step, vocabulary}, float32);
   at::Tensor narrow_gradients;
   if (narrow && !widen && (head.needs_x || head.needs_w))
@@ -54,14 +55,19 @@ at::Tensor loss_on_cpu(const Head& head, Waiting& waiting) {
     at::Tensor x = head.x.narrow(0, first, count);
     if (widen) x = x.to(at::kFloat);
     at::Tensor chunk = logits.narrow(0, 0, count);
-    matmul_into(chunk, x, w.t(), false);
+    // Logits and their gradients have the type of x, as those of a head by itself: so a converter
+    // that changes nothing about the head changes no number.
+    if (narrow && !widen)
+      chunk.copy_(matmul(x, w.t(), at::kBFloat16));
+    else
+      matmul_into(chunk, x, w.t(), false);
     const at::Tensor labels = head.labels.narrow(0, first, count);
     at::Tensor gradients = chunk;
     if (!head.needs_x && !head.needs_w) {
-      loss += cross_entropy_rows(chunk, labels);
+      loss += cross_entropy_rows(chunk, labels, rounding);
     } else {
       if (narrow_gradients.defined()) gradients = narrow_gradients.narrow(0, 0, count);
-      loss += cross_entropy_rows(chunk, labels, head.scale, gradients);
+      loss += cross_entropy_rows(chunk, labels, head.scale, gradients, rounding);
     }
     if (head.needs_x) {
       at::Tensor part = waiting.grad_x.narrow(0, first, count);

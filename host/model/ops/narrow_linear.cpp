@@ -58,4 +58,8 @@ at::Tensor narrow_linear(const at::Tensor& x, const Parameter& weight, MixedPrec
   return NarrowLinearFunction::apply(x, weight.tensor, narrow_x, narrow_w);
 }
 
+at::Tensor narrow_linear(const at::Tensor& x, const at::Tensor& weight) {
+  return NarrowLinearFunction::apply(x, weight, x.detach(), weight.detach());
+}
+
 }  // namespace titan::model

@@ -12,4 +12,7 @@ namespace titan::model {
 /// product in float32 and are rounded to no narrower type on the way. No second derivative.
 at::Tensor narrow_linear(const at::Tensor& x, const Parameter& weight, MixedPrecision& precision);
 
+/// The same for x and weight that are bfloat16 by themselves.
+at::Tensor narrow_linear(const at::Tensor& x, const at::Tensor& weight);
+
 }  // namespace titan::model
