@@ -46,7 +46,13 @@ int64_t grain(int64_t elements_of_one) {
 }
 
 /// Columns that are cast at once where each has a scale: with 128 rows they stay in a core's cache.
-constexpr int64_t kPiece = 512;
+constexpr int64_t kPiece = 512;  // a multiple of every segment
+
+/// Segments shorter than this are cast together, with their scales repeated for each element: less
+/// work than a call for each.
+constexpr int64_t kShort = 64;
+/// Columns of a tile whose columns have scales.
+constexpr int64_t kWidest = 4096;
 
 /// Whole columns are read twice, row by row: one range for each thread, in lines of the cache.
 int64_t width_of_columns(int64_t columns) {
@@ -70,7 +76,10 @@ struct Grouping {
     of_columns = along == Along::kRows && !square && granularity != Granularity::kTensor;
     if (of_columns) {
       height = length == 0 ? x.rows : length;
-      width = length == 0 ? width_of_columns(x.columns) : std::min(x.columns, kPiece);
+      // Rows as long as may be, as memory likes them; but something for every thread.
+      const bool few = length == 0 || groups(x.rows, length) <
+                                          static_cast<int64_t>(torch::stable::get_num_threads());
+      width = few ? width_of_columns(x.columns) : std::min(x.columns, kWidest);
       segment = 0;
       scales_of_band = x.columns;
     } else {
@@ -98,13 +107,13 @@ void find_scales(const Elements& x, const Cast& cast, const Grouping& grouping, 
           scale_of(float_of(largest[static_cast<size_t>(i)]), cast.format, cast.rule);
     return;
   }
-  for (int64_t column = first, i = 0; column < end; column += grouping.segment, ++i) {
-    uint32_t largest = 0;
-    for (int64_t row = first_row; row < end_row; ++row)
-      largest = std::max(largest, quantizer.amax_bits(x.at(row, column), x.type,
-                                                      std::min(grouping.segment, end - column)));
-    scales[i] = scale_of(float_of(largest), cast.format, cast.rule);
-  }
+  const int64_t segments = (end - first + grouping.segment - 1) / grouping.segment;
+  std::vector<uint32_t> largest(static_cast<size_t>(segments));
+  for (int64_t row = first_row; row < end_row; ++row)
+    quantizer.amax_segments(x.at(row, first), x.type, end - first, grouping.segment,
+                            largest.data());
+  for (int64_t i = 0; i < segments; ++i)
+    scales[i] = scale_of(float_of(largest[static_cast<size_t>(i)]), cast.format, cast.rule);
 }
 
 /// For each tile in parallel: finds its scales if `find`, then calls one(row, column, count, scale)
@@ -130,8 +139,19 @@ void for_groups(const Elements& x, const Cast& cast, Along along, float* scales,
                 many(row, column, std::min(kPiece, last - column), of_band + column);
               continue;
             }
-            for (int64_t column = first, i = 0; column < last; column += grouping.segment, ++i)
-              one(row, column, std::min(grouping.segment, last - column), of_band[i]);
+            if (grouping.segment >= kShort || first + grouping.segment >= last) {
+              for (int64_t column = first, i = 0; column < last; column += grouping.segment, ++i)
+                one(row, column, std::min(grouping.segment, last - column), of_band[i]);
+              continue;
+            }
+            std::array<float, kPiece> each;
+            for (int64_t column = first; column < last; column += kPiece) {
+              const int64_t count = std::min(kPiece, last - column);
+              for (int64_t i = 0; i < count; i += grouping.segment)
+                std::fill_n(each.begin() + i, std::min(grouping.segment, count - i),
+                            of_band[(column + i) / grouping.segment]);
+              many(row, column, count, each.data());
+            }
           }
         }
       });

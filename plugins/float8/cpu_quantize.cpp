@@ -31,6 +31,20 @@ TITAN_HD uint32_t amax_loop(const uint16_t* x, int64_t n) {
 }
 
 template <class T>
+TITAN_HD void amax_segments_loop(const T* x, int64_t n, int64_t length, uint32_t* largest) {
+  int64_t segment = 0, first = 0;
+  const auto offer = [&](uint32_t bits) {
+    largest[segment] = bits > largest[segment] ? bits : largest[segment];
+    ++segment;
+  };
+  // A length that the compiler knows needs no loop's beginning and end.
+  if (length == 32)
+    for (; first + 32 <= n; first += 32) offer(amax_loop(x + first, 32));
+  for (; first < n; first += length)
+    offer(amax_loop(x + first, n - first < length ? n - first : length));
+}
+
+template <class T>
 TITAN_HD void amax_columns_loop(const T* x, int64_t n, uint32_t* largest) {
   for (int64_t i = 0; i < n; ++i) {
     const uint32_t bits = bits_of(load_float(x[i])) & 0x7fffffffU;
@@ -106,6 +120,11 @@ TITAN_HD const T* as(const void* x) {
       return amax_loop(as<T>(x), n);                                                             \
     }                                                                                            \
     template <class T>                                                                           \
+    ATTRIBUTE static void amax_segments(const void* x, int64_t n, int64_t length,                \
+                                        uint32_t* largest) {                                     \
+      amax_segments_loop(as<T>(x), n, length, largest);                                          \
+    }                                                                                            \
+    template <class T>                                                                           \
     ATTRIBUTE static void amax_columns(const void* x, int64_t n, uint32_t* largest) {            \
       amax_columns_loop(as<T>(x), n, largest);                                                   \
     }                                                                                            \
@@ -144,6 +163,7 @@ TITAN_HD const T* as(const void* x) {
     static constexpr CpuQuantizer kTable{NAME,                                                   \
                                          {dequantize<Format::kE4M3>, dequantize<Format::kE5M2>}, \
                                          FLOAT8_OF_TYPES(amax),                                  \
+                                         FLOAT8_OF_TYPES(amax_segments),                         \
                                          FLOAT8_OF_TYPES(amax_columns),                          \
                                          FLOAT8_OF_ALL(cast),                                    \
                                          FLOAT8_OF_ALL(cast_columns),                            \
@@ -222,6 +242,11 @@ const CpuQuantizer& cpu_quantizer() {
 
 uint32_t CpuQuantizer::amax_bits(const void* x, InputType type, int64_t n) const {
   return amax_of[index_of(type)](x, n);
+}
+
+void CpuQuantizer::amax_segments(const void* x, InputType type, int64_t n, int64_t length,
+                                 uint32_t* largest) const {
+  amax_segments_of[index_of(type)](x, n, length, largest);
 }
 
 void CpuQuantizer::amax_columns(const void* x, InputType type, int64_t n, uint32_t* largest) const {

@@ -17,6 +17,10 @@ struct CpuQuantizer {
   /// Bits of the largest magnitude as float32. Bits compare like the magnitudes they stand for,
   /// with infinity above all numbers and NaN above infinity; start from 0.
   uint32_t amax_bits(const void* x, InputType type, int64_t n) const;
+  /// largest[s] = the greater of itself and amax_bits() of segment s: `length` elements each, the
+  /// last one what is left.
+  void amax_segments(const void* x, InputType type, int64_t n, int64_t length,
+                     uint32_t* largest) const;
   /// largest[i] = the greater of itself and the bits of |x[i]|: columns of a matrix, row by row.
   void amax_columns(const void* x, InputType type, int64_t n, uint32_t* largest) const;
 
@@ -44,6 +48,7 @@ struct CpuQuantizer {
 
   // Behind the functions above: by InputType, then by Format.
   uint32_t (*amax_of[2])(const void* x, int64_t n);
+  void (*amax_segments_of[2])(const void* x, int64_t n, int64_t length, uint32_t* largest);
   void (*amax_columns_of[2])(const void* x, int64_t n, uint32_t* largest);
   void (*cast_of[2][2])(const void* x, int64_t n, float scale, uint8_t* out);
   void (*cast_columns_of[2][2])(const void* x, int64_t n, const float* scales, uint8_t* out);

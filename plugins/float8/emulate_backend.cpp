@@ -199,7 +199,8 @@ class EmulateBackend final : public Backend {
   /// version; float32 copies would take as much again as the weights, so those live through one
   /// product.
   Weight quantise_weight(const ForwardCall& call) const {
-    auto* memory = static_cast<WeightMemory*>(call.memory);
+    // Another backend's memory is not this one's to read.
+    auto* memory = dynamic_cast<WeightMemory*>(call.memory);
     const float stored =
         call.stored.w ? *static_cast<const float*>(call.stored.w->const_data_ptr()) : 0;
     const bool for_dx = narrow_ && call.needs_x;
