@@ -45,6 +45,10 @@ target_include_directories(titan_torch SYSTEM INTERFACE
   ${_torch_root}/include ${_torch_root}/include/torch/csrc/api/include)
 target_link_libraries(titan_torch INTERFACE ${_torch_root}/lib/libtorch_cpu.so ${_torch_root}/lib/libc10.so)
 target_compile_definitions(titan_torch INTERFACE FMT_HEADER_ONLY=1)
+# at::parallel_for is a template: compiled without OpenMP it runs on one thread, in silence. At run time
+# the name libgomp.so.1 is found in torch's folder first, so that all share one pool of threads.
+target_compile_options(titan_torch INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fopenmp>)
+target_link_options(titan_torch INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fopenmp>)
 # The wheel's libraries find each other through their own RUNPATH; the linker is told not to check.
 target_link_options(titan_torch INTERFACE -Wl,--allow-shlib-undefined -Wl,-rpath,${_torch_root}/lib)
 

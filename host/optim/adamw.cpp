@@ -4,11 +4,13 @@
 #include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/_fused_adam.h>
 #include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <cmath>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -39,13 +41,17 @@ struct FusedGroup {
   std::vector<at::Tensor> tensors, gradients, exp_avgs, exp_avg_sqs, steps;
 };
 
-void update_group(FusedGroup& group, const AdamOptions& options) {
+void update_group(FusedGroup& group, const AdamOptions& options, double gradient_factor) {
   at::_foreach_add_(group.steps, 1);
+  // The kernels divide by it, as gradient scalers want.
+  std::optional<at::Tensor> divisor;
+  if (gradient_factor != 1.0)
+    divisor = at::full({}, 1.0 / gradient_factor, group.steps.front().options());
   const auto call = [&](auto fused) {
     fused(group.tensors, group.gradients, group.exp_avgs, group.exp_avg_sqs,
           /*max_exp_avg_sqs=*/at::TensorList{}, group.steps, options.lr, options.beta1,
           options.beta2, options.weight_decay, options.eps, /*amsgrad=*/false, /*maximize=*/false,
-          /*grad_scale=*/std::nullopt, /*found_inf=*/std::nullopt);
+          /*grad_scale=*/divisor, /*found_inf=*/std::nullopt);
   };
   if (options.kind == AdamKind::kAdamW)
     call([](auto&&... arguments) { at::_fused_adamw_(arguments...); });
@@ -95,7 +101,7 @@ void Optimizer::register_step_post_hook(std::function<void(int64_t step)> hook) 
   hooks_.push_back(std::move(hook));
 }
 
-void Optimizer::step(int64_t step, bool skip) {
+void Optimizer::step(int64_t step, bool skip, double gradient_factor) {
   if (skip) return;
   {
     const at::NoGradGuard no_grad;
@@ -111,7 +117,7 @@ void Optimizer::step(int64_t step, bool skip) {
       group.steps.push_back(states_[i].step);
       ++tensors_[i].parameter->version;
     }
-    for (auto& [key, group] : groups) update_group(group, options_);
+    for (auto& [key, group] : groups) update_group(group, options_, gradient_factor);
   }
   for (const auto& hook : hooks_) hook(step);
 }

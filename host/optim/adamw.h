@@ -72,7 +72,9 @@ class Optimizer {
 
   /// Updates every tensor, raises the versions and runs the hooks. `step` is the 1-based number of
   /// the step, for the hooks. With `skip` (gradients not finite) nothing changes and no hook runs.
-  void step(int64_t step, bool skip = false);
+  /// Gradients are multiplied by `gradient_factor` (see clip_coefficient) in the same pass over
+  /// memory, and hold the product afterwards.
+  void step(int64_t step, bool skip = false, double gradient_factor = 1.0);
 
   /// Drops all gradients; their memory is free until the next backward.
   void zero_grad();

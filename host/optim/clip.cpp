@@ -69,16 +69,16 @@ double sum_of_squares(const std::vector<at::Tensor>& tensors) {
   return on_device.defined() ? total + on_device.item<double>() : total;
 }
 
-void scale_to_norm(const std::vector<at::Tensor>& gradients, double norm, double max_norm) {
-  const double coefficient = max_norm / (norm + 1e-6);
-  if (gradients.empty() || !std::isfinite(norm) || coefficient >= 1.0) return;
-  const at::NoGradGuard no_grad;
-  at::_foreach_mul_(gradients, coefficient);
+double clip_coefficient(double norm, double max_norm) {
+  return std::isfinite(norm) ? std::min(1.0, max_norm / (norm + 1e-6)) : 1.0;
 }
 
 double clip_grad_norm(const std::vector<at::Tensor>& gradients, double max_norm) {
   const double norm = std::sqrt(sum_of_squares(gradients));
-  scale_to_norm(gradients, norm, max_norm);
+  const double coefficient = clip_coefficient(norm, max_norm);
+  if (gradients.empty() || coefficient == 1.0) return norm;
+  const at::NoGradGuard no_grad;
+  at::_foreach_mul_(gradients, coefficient);
   return norm;
 }
 

@@ -291,12 +291,10 @@ StepResult Trainer::step() {
   // All micro-batches have used the same copies; the optimizer needs the memory, not the copies.
   if (mixed_precision_) mixed_precision_->drop();
   result.loss = loss_sum.item<double>();
-  // The norm is judged before anything is scaled, and the step taken only if both numbers are
-  // sound.
-  const std::vector<at::Tensor> gradients = optimizer_->gradients();
+  // The step is taken only if both numbers are sound; the gradients are clipped in it.
   {
-    RECORD_USER_SCOPE("clip gradients");
-    result.grad_norm = optim::clip_grad_norm(gradients, options_.config.training.max_norm);
+    RECORD_USER_SCOPE("gradient norm");
+    result.grad_norm = std::sqrt(optim::sum_of_squares(optimizer_->gradients()));
   }
   check_gradients(result.step);
   if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm))
@@ -307,7 +305,8 @@ StepResult Trainer::step() {
   optimizer_->set_lr(result.lr);
   {
     RECORD_USER_SCOPE("optimizer");
-    optimizer_->step(result.step, result.skipped);
+    optimizer_->step(result.step, result.skipped,
+                     optim::clip_coefficient(result.grad_norm, options_.config.training.max_norm));
   }
   ++position_.step;
   ++position_.schedule_step;

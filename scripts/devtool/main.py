@@ -18,7 +18,10 @@ usage: ./dev COMMAND [options]
   titan ARGS     run the titan program with its environment set (./dev titan plugins list)
   build          install what is missing and build
   data           fetch the text into .titan/data
-  bench [NAMES]  run the benchmarks of tests/bench; --rounds=N and the like go to them
+  bench [NAMES]  run the benchmarks of tests/bench (docs/performance.md); options go to them
+                   --rounds N, --steps N, --quick   how long
+                   --json     one JSON object on stdout; of one benchmark
+                   --write    put the table into docs/performance.md
   lint           clang-format, clang-tidy, shellcheck
                    --all    clang-tidy on all files, not only on changed ones
                    --fix    let clang-format rewrite the files
@@ -109,10 +112,7 @@ def clean(arguments):
 
 
 def run_bench(arguments):
-    options = parse(arguments)
-    build.ensure(options)
-    text.ensure(options)
-    return bench.run_all(options)
+    return bench.run_all(parse(arguments))
 
 
 def run_lint(arguments):

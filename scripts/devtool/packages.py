@@ -8,8 +8,10 @@ from .shell import Problem, must, output_of, run, say
 
 BUILD = ["g++", "cmake", "ninja-build", "ccache", "mold", "git", "ca-certificates", "python3-venv",
          "libyaml-cpp-dev", "nlohmann-json3-dev", "libcli11-dev", "libboost-dev", "libpcre2-dev",
-         "libutf8proc-dev", "libzstd-dev", "libgtest-dev", "libgloo-dev", "libhwy-dev"]
+         "libutf8proc-dev", "libzstd-dev", "libgtest-dev", "libgloo-dev", "libhwy-dev",
+         "libjemalloc-dev"]
 FUZZ = ["clang", "libclang-rt-14-dev"]
+BENCH = ["libjemalloc2", "python3-dev"]  # torch.compile compiles against Python's headers
 LINT = ["clang-format", "clang-tidy", "shellcheck"]
 
 

@@ -63,10 +63,10 @@ def ensure_pip(venv):
     must([sys.executable, "-m", "venv", venv], "the virtual environment could not be made")
 
 
-def pip_install(venv, arguments):
-    """pip in `venv`, with no cache: the wheels are large and are fetched once."""
+def pip_install(venv, arguments, what="LibTorch's or CUDA's wheels"):
+    """pip in `venv`, with no cache: the wheels are large and are fetched once. `what`: for the message."""
     must([venv / "bin/python", "-m", "pip", "install", "--no-cache-dir", "--disable-pip-version-check",
-          "--no-input", *arguments], "pip could not install LibTorch's or CUDA's wheels",
+          "--no-input", *arguments], f"pip could not install {what}",
          "a later run repairs what is half done; --torch /path/to/libtorch takes a LibTorch of your own")
 
 

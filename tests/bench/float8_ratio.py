@@ -2,9 +2,9 @@
 """Tokens per second of the debug model: plain against float8 in emulation, in turns, as ratios.
 
 Emulation computes float8's numbers on the CPU: it is slower by nature, and this says by how much.
-Options: --rounds N (5), --steps N (12), and overrides of the config.
+Overrides of the config are taken too, as --section.key=value.
 """
 from support import ratio
 
 if __name__ == "__main__":
-    ratio.main(__doc__, "float8", ["--model.converters=float8", "--float8.emulate=true"])
+    ratio.main("float8_ratio", __doc__, "float8", ["--model.converters=float8", "--float8.emulate=true"])

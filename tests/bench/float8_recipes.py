@@ -4,14 +4,11 @@
 The same seed and data for all, in batches of 64 tokens: without bfloat16 in hardware its products take their time.
 SQNR and underflow are medians over layers at the last step, of the input, the
 weight and the gradient of the output; the loss is the mean of the last tenth of the steps.
-Options: --steps N (60), --recipes A,B, --json FILE, and overrides of the config.
+Overrides of the config are taken too, as --section.key=value.
 """
-import argparse
-import json
 import statistics
-from pathlib import Path
 
-from support import debug_run
+from support import debug_run, report
 
 RECIPES = "tensorwise,delayed,rowwise,rowwise_with_gw_hp,blockwise,mxfp8"
 OPERANDS = ("input", "weight", "grad_output")
@@ -32,11 +29,11 @@ def shown(value, digits):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=60)
-    parser.add_argument("--recipes", default=RECIPES)
-    parser.add_argument("--json", type=Path)
+    parser = report.parser(__doc__, steps=60)
+    parser.add_argument("--recipes", default=RECIPES, help="names with commas between them (all)")
     options, overrides = parser.parse_known_args()
+    if options.quick:
+        options.steps = debug_run.WARM_UP + 2
     bfloat16 = ["--training.local_batch_size=1", "--training.seq_len=64", "--training.mixed_precision_param=bfloat16", *overrides]
     rows = {"bfloat16": row_of(debug_run.metrics_of(options.steps, bfloat16), options.steps)}
     for recipe in options.recipes.split(","):
@@ -44,15 +41,14 @@ def main():
                  f"--float8.metrics_freq={options.steps}"]
         rows[recipe] = row_of(debug_run.metrics_of(options.steps, words), options.steps)
     base = rows["bfloat16"]["loss"]
-    print(f"{options.steps} steps of configs/llama3_debug.yaml in mixed precision with bfloat16, the same seed for all")
-    print(f"{'recipe':<20} {'SQNR in dB: x':>13} {'w':>6} {'dy':>6}   {'underflow in %: x':>17} {'w':>6} {'dy':>6} {'loss':>10} {'against bf16':>13}")
+    shown_rows = []
     for name, row in rows.items():
         sqnr = [shown(row[f"{operand}.sqnr_db"], 1) for operand in OPERANDS]
         lost = [shown(None if row[f"{operand}.underflow"] is None else 100 * row[f"{operand}.underflow"], 2) for operand in OPERANDS]
-        print(f"{name:<20} {sqnr[0]:>13} {sqnr[1]:>6} {sqnr[2]:>6}   {lost[0]:>17} {lost[1]:>6} {lost[2]:>6} {row['loss']:>10.4f}"
-              f" {100 * (row['loss'] / base - 1):>+12.2f}%")
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+        shown_rows.append([name, *sqnr, *lost, f"{row['loss']:.4f}", f"{100 * (row['loss'] / base - 1):+.2f} %"])
+    columns = ["recipe", "SQNR in dB: x", "w", "dy", "underflow in %: x", "w", "dy", "loss", "against bfloat16"]
+    about = f"{options.steps} steps of configs/llama3_debug.yaml in mixed precision with bfloat16, the same seed for all."
+    report.finish(options, "float8_recipes", report.table(columns, shown_rows) + f"\n\n{about}", {"recipes": rows})
 
 
 if __name__ == "__main__":

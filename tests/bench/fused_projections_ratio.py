@@ -3,9 +3,8 @@
 
 Small batches, where calls and passes over memory count: with --training.local_batch_size=4
 --training.seq_len=256 matrix products take nearly all of the time, and they are the same work in both.
-Options: --rounds N (9), --steps N (60), and overrides of the config.
+Overrides of the config are taken too, as --section.key=value.
 """
-import sys
 from pathlib import Path
 
 from support import debug_run, ratio
@@ -13,6 +12,6 @@ from support import debug_run, ratio
 PLUGIN = Path(debug_run.PROGRAM).resolve().parents[1] / "plugins/examples/fused_projections"
 
 if __name__ == "__main__":
-    sys.argv[1:1] = ["--training.local_batch_size=1", "--training.seq_len=64"]
-    ratio.main(__doc__, "fused", ["--model.converters=fused_projections", f"--plugins.paths={PLUGIN}"],
-               rounds=9, steps=60)
+    ratio.main("fused_projections_ratio", __doc__, "fused",
+               ["--model.converters=fused_projections", f"--plugins.paths={PLUGIN}"], number_of_rounds=9, steps=60,
+               shared=["--training.local_batch_size=1", "--training.seq_len=64"])

@@ -178,5 +178,26 @@ TEST(Optimizer, BadOptionsAreRefused) {
   EXPECT_EQ(parse_adam_kind("Adam"), AdamKind::kAdam);
 }
 
+/// Clipping on the way: the same as multiplying first.
+TEST(Optimizer, MultipliesGradientsInTheStep) {
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16})
+    for (const AdamKind kind : {AdamKind::kAdamW, AdamKind::kAdam}) {
+      AdamOptions options;
+      options.kind = kind;
+      const OptimizedTensor first = leaf("a", {5, 7}, 0.3, type),
+                            second = leaf("b", {5, 7}, 0.3, type);
+      Optimizer apart({first}, options), together({second}, options);
+      for (int64_t step = 1; step <= 3; ++step) {
+        set_gradient(first, 0.1);
+        set_gradient(second, 0.1);
+        first.tensor.mutable_grad().mul_(0.25);
+        apart.step(step);
+        together.step(step, false, 0.25);
+        EXPECT_TRUE(at::equal(second.tensor.grad(), first.tensor.grad()));
+        EXPECT_TRUE(at::equal(second.tensor, first.tensor));
+      }
+    }
+}
+
 }  // namespace
 }  // namespace titan::optim

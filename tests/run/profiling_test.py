@@ -29,7 +29,7 @@ class Profiling(unittest.TestCase):
         self.assertEqual(sorted(path.name for path in self.traces.iterdir()), ["iteration_3", "iteration_6"])
         events = [event for event in self.trace(6) if event["ph"] == "X"]
         names = [event["name"] for event in events]
-        for name in ("ProfilerStep#6", "next batch", "forward", "backward", "clip gradients", "optimizer", "model (decoder)",
+        for name in ("ProfilerStep#6", "next batch", "forward", "backward", "gradient norm", "optimizer", "model (decoder)",
                      "layers.1.attention.wq (linear)", "aten::mm", "aten::embedding"):
             self.assertIn(name, names)
         self.assertEqual(names.count("forward"), 2, "one a micro-batch")
