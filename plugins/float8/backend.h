@@ -106,8 +106,17 @@ class Backend {
                       void* stream) = 0;
 };
 
-/// float32 products of dequantised operands on the CPU.
-std::unique_ptr<Backend> make_emulate_backend(const Plan& plan = plan_of(Recipe::kTensorwise));
+/// What the emulation multiplies. Sums are in float32 either way.
+enum class EmulatedProducts {
+  kFaster,   ///< what this processor is faster with
+  kFloat32,  ///< dequantised operands in float32
+  kNarrow,   ///< the fp8 values as bfloat16, which holds them exactly; needs has_narrow_products()
+};
+
+/// The recipe's numbers on the CPU.
+std::unique_ptr<Backend> make_emulate_backend(
+    const Plan& plan = plan_of(Recipe::kTensorwise),
+    EmulatedProducts products = EmulatedProducts::kFaster);
 
 /// What the device backend goes by.
 struct DeviceSettings {

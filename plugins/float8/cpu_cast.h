@@ -27,6 +27,24 @@ Matrix emulate_cast(const Matrix& x, const Cast& cast, Along along, const Matrix
 /// The bytes of the format, uint8 in the shape of x.
 Matrix cast_to_bytes(const Matrix& x, const Cast& cast, Along along, const Matrix& scales);
 
+/// x * scale rounded to the format, in bfloat16, which holds every value of both formats. Scales
+/// that are powers of two are undone in it, which is exact down to 2^-126, below which bfloat16
+/// products count as zero; others are left for the product. See is_undone().
+Matrix narrow_cast(const Matrix& x, const Cast& cast, Along along, const Matrix& scales);
+bool is_undone(const Cast& cast);
+
+/// What a cast makes.
+enum class CastTo {
+  kBytes,    ///< cast_to_bytes
+  kFloat32,  ///< emulate_cast
+  kNarrow,   ///< narrow_cast
+};
+struct Scaled {
+  Matrix values, scales;
+};
+/// scales_of and a cast by them, in one pass over memory where groups are small.
+Scaled scale_and_cast(const Matrix& x, const Cast& cast, Along along, CastTo to);
+
 /// The largest magnitude of x; infinity or NaN if it has one. With `finite_only` these are passed
 /// over.
 float find_amax(const Matrix& x, bool finite_only = false);

@@ -1,14 +1,17 @@
-/// float8 on the CPU: quantises, goes back to float32 and multiplies there. The numbers are those
-/// of the recipe; only the accumulation of the tensor cores is not imitated.
+/// float8 on the CPU: quantises and multiplies in float32, either the dequantised operands or,
+/// where the processor is faster with them, the fp8 values as bfloat16. The numbers are those of
+/// the recipe; only the accumulation of the tensor cores is not imitated.
 #include <torch/csrc/stable/ops.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <titan/torch.hpp>
+#include <mutex>
+#include <utility>
 
 #include "backend.h"
 #include "cpu_cast.h"
+#include "cpu_product.h"
 #include "cpu_quantize.h"
 #include "matrix.h"
 #include "scale.h"
@@ -16,19 +19,13 @@
 namespace float8 {
 namespace {
 
-using titan::sdk::torch_op;
 using torch::headeronly::ScalarType;
-
-Matrix transposed(const Matrix& a) { return torch::stable::transpose(a, 0, 1); }
 
 /// float32 in the type of `like`.
 Matrix in_type_of(const Matrix& product, const Matrix& like) {
   const ScalarType type = like.scalar_type();
   return product.scalar_type() == type ? product : torch::stable::to(product, type);
 }
-
-/// a b in float32, or in the type of both where neither was quantised.
-Matrix multiply(const Matrix& a, const Matrix& b) { return torch_op("aten::mm", "", a, b); }
 
 float* values_in(Matrix& a) { return static_cast<float*>(a.mutable_data_ptr()); }
 
@@ -46,7 +43,10 @@ void add_to_rows(Matrix& y, const Matrix& bias) {
   float* values = values_in(y);
   const int64_t columns = columns_of(y);
   torch::stable::parallel_for(0, rows_of(y), 64, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin * columns; i < end * columns; ++i) values[i] += added[i % columns];
+    for (int64_t row = begin; row < end; ++row) {
+      float* of_row = values + row * columns;
+      for (int64_t i = 0; i < columns; ++i) of_row[i] += added[i];
+    }
   });
 }
 
@@ -58,37 +58,58 @@ Matrix sum_of_rows(const Matrix& a) {
                     a);
 }
 
-enum Kept : size_t { kX, kW, kScales };
+/// What backward finds: x and w as they are or, if products are narrow, w cast for dx; x's scale,
+/// if it has one for all; the scales of the kept cast of w, or of w if it has one for all.
+enum Kept : size_t { kX, kW, kScaleX, kScaleW, kKeptCount };
+
+/// A scale of a whole tensor and, with recipe delayed, its largest finite magnitude.
+struct WholeScale {
+  Matrix scale;
+  std::optional<Matrix> amax = std::nullopt;
+};
+
+/// What is known of a weight in one of its versions.
+struct Weight {
+  uint64_t version = 0;
+  float stored = 0;  ///< the scale that earlier steps left, as it was then
+  std::optional<WholeScale> whole;
+  std::optional<CpuOperand> y, dx;  ///< cast for these products
+};
+
+class WeightMemory final : public LayerMemory {
+ public:
+  std::mutex mutex;
+  Weight weight;
+};
+
+bool same(const Cast& a, const Cast& b) {
+  return a.granularity == b.granularity && a.format == b.format && a.rule == b.rule;
+}
 
 class EmulateBackend final : public Backend {
  public:
-  explicit EmulateBackend(const Plan& plan) : plan_(plan) {}
+  EmulateBackend(const Plan& plan, bool narrow)
+      : plan_(plan), narrow_(narrow), to_(narrow ? CastTo::kNarrow : CastTo::kFloat32) {}
 
   Forward forward(const ForwardCall& call) override {
     const Matrix nothing = new_vector(call.x, 0, ScalarType::Float);
-    Forward result{call.x,
-                   {call.needs_w ? call.x : nothing, call.needs_x ? call.w : nothing,
-                    new_vector(call.x, of_whole_tensors() ? 2 : 0, ScalarType::Float)},
+    const Weight weight = quantise_weight(call);
+    std::optional<WholeScale> scale_x;
+    if (of_whole_tensors()) scale_x = whole_scale(call.x, plan_.y.left, call.stored.x);
+    Matrix y = multiply(scale_x ? cast_by(call.x, plan_.y.left, scale_x->scale, false)
+                                : cast(call.x, plan_.y.left, Along::kColumns, false),
+                        *weight.y);
+    // In float32 and before the one rounding, as cuBLASLt adds it.
+    if (call.bias) add_to_rows(y, *call.bias);
+    Forward result{in_type_of(y, call.x),
+                   {call.needs_w ? call.x : nothing, nothing, scale_x ? scale_x->scale : nothing,
+                    weight.whole ? weight.whole->scale : nothing},
                    std::nullopt,
                    std::nullopt};
-    const Product& product = plan_.y;
-    std::optional<Matrix> y;
-    if (of_whole_tensors()) {
-      // Backward needs the same scales: finding them reads both tensors.
-      float* scales = values_in(result.kept[kScales]);
-      scales[0] = whole_scale(call.x, product.left, call.stored.x, &result.amax_x);
-      scales[1] = whole_scale(call.w, product.right, call.stored.w, &result.amax_w);
-      y = multiply(
-          emulate_cast(call.x, product.left, Along::kColumns, scale_matrix(call.x, scales[0])),
-          transposed(emulate_cast(call.w, product.right, Along::kColumns,
-                                  scale_matrix(call.x, scales[1]))));
-    } else {
-      y = multiply(through(call.x, product.left, Along::kColumns),
-                   transposed(through(call.w, product.right, Along::kColumns)));
-    }
-    // In float32 and before the one rounding, as cuBLASLt adds it.
-    if (call.bias) add_to_rows(*y, *call.bias);
-    result.y = in_type_of(*y, call.x);
+    if (call.needs_x) result.kept[kW] = narrow_ ? weight.dx->values : call.w;
+    if (call.needs_x && narrow_) result.kept[kScaleW] = weight.dx->scales;
+    if (scale_x) result.amax_x = scale_x->amax;
+    if (weight.whole) result.amax_w = weight.whole->amax;
     return result;
   }
 
@@ -97,32 +118,33 @@ class EmulateBackend final : public Backend {
     const Matrix& grad_y = call.grad_y;
     if (call.needs_bias) result.bias = sum_of_rows(grad_y);
     if (!call.needs_x && !call.needs_w) return result;
-    const Matrix &x = call.kept.at(kX), &w = call.kept.at(kW);
+    const Matrix& x = call.kept.at(kX);
     std::optional<Matrix> grad_w;
     if (of_whole_tensors()) {
-      const auto* scales = static_cast<const float*>(call.kept.at(kScales).const_data_ptr());
       // One scale, so one cast serves both products.
-      const float scale = whole_scale(grad_y, plan_.dx.left, call.stored.grad_y, &result.amax);
-      const Matrix grad =
-          emulate_cast(grad_y, plan_.dx.left, Along::kColumns, scale_matrix(grad_y, scale));
-      const auto again = [&](const Matrix& a, const Cast& cast, float its) {
-        return emulate_cast(a, cast, Along::kRows, scale_matrix(a, its));
-      };
-      if (call.needs_x)
-        result.x = in_type_of(multiply(grad, again(w, plan_.dx.right, scales[1])), grad_y);
-      if (call.needs_w) grad_w = multiply(transposed(grad), again(x, plan_.dw.right, scales[0]));
+      const WholeScale scale = whole_scale(grad_y, plan_.dx.left, call.stored.grad_y);
+      result.amax = scale.amax;
+      CpuOperand grad = cast_by(grad_y, plan_.dx.left, scale.scale, false);
+      if (call.needs_x) result.x = in_type_of(multiply(grad, weight_for_dx(call)), grad_y);
+      grad.transposed = true;
+      if (call.needs_w)
+        grad_w = multiply(grad, cast_by(x, plan_.dw.right, call.kept.at(kScaleX), false));
     } else {
       // dx sums over the columns of dy and the rows of w; dw over the rows of both.
       if (call.needs_x)
-        result.x = in_type_of(multiply(through(grad_y, plan_.dx.left, Along::kColumns),
-                                       through(w, plan_.dx.right, Along::kRows)),
-                              grad_y);
+        result.x = in_type_of(
+            multiply(cast(grad_y, plan_.dx.left, Along::kColumns, false), weight_for_dx(call)),
+            grad_y);
       if (call.needs_w) grad_w = weight_gradient(call);
     }
     if (grad_w)
-      result.w = call.float32_w || call.accumulate_w ? torch::stable::to(*grad_w, ScalarType::Float)
-                                                     : in_type_of(*grad_w, grad_y);
+      result.w =
+          call.float32_w || call.accumulate_w ? std::move(*grad_w) : in_type_of(*grad_w, grad_y);
     return result;
+  }
+
+  std::unique_ptr<LayerMemory> make_memory() const override {
+    return std::make_unique<WeightMemory>();
   }
 
   CastReport measure(const Matrix& a, const Cast& cast, const std::optional<Matrix>& stored,
@@ -138,7 +160,7 @@ class EmulateBackend final : public Backend {
             loss.saturation,
             loss.sqnr_db};
   }
-  size_t kept_count() const override { return 3; }
+  size_t kept_count() const override { return kKeptCount; }
 
   void stage(const std::vector<Staged>& staged, void*) override {
     for (const Staged& one : staged) {
@@ -160,44 +182,103 @@ class EmulateBackend final : public Backend {
   bool of_whole_tensors() const { return plan_.y.left.granularity == Granularity::kTensor; }
   bool delayed() const { return plan_.recipe == Recipe::kDelayed; }
 
-  Matrix weight_gradient(const BackwardCall& call) const {
-    const Matrix& x = call.kept.at(kX);
-    const bool quantised = plan_.dw.left.granularity != Granularity::kNone;
-    if (quantised)
-      return multiply(transposed(through(call.grad_y, plan_.dw.left, Along::kRows)),
-                      through(x, plan_.dw.right, Along::kRows));
-    // In high precision, which is the type of x unless float32 is asked for.
-    const bool wide = call.float32_w || call.accumulate_w;
-    const auto as_wanted = [&](const Matrix& a) {
-      return wide ? torch::stable::to(a, ScalarType::Float) : a;
-    };
-    return multiply(transposed(as_wanted(call.grad_y)), as_wanted(x));
+  CpuOperand cast(const Matrix& a, const Cast& cast, Along along, bool transposed) const {
+    Scaled scaled = scale_and_cast(a, cast, along, to_);
+    return {std::move(scaled.values), std::move(scaled.scales), cast, transposed};
+  }
+  /// With a scale [1] for the whole tensor.
+  CpuOperand cast_by(const Matrix& a, const Cast& cast, const Matrix& scale,
+                     bool transposed) const {
+    return {narrow_ ? narrow_cast(a, cast, Along::kColumns, scale)
+                    : emulate_cast(a, cast, Along::kColumns, scale),
+            scale, cast, transposed};
   }
 
-  /// The scale of a whole tensor; with recipe delayed `amax` becomes its largest finite magnitude.
-  float whole_scale(const Matrix& a, const Cast& cast, const std::optional<Matrix>& stored,
-                    std::optional<Matrix>* amax) const {
+  /// For y and, if x takes a gradient and products are narrow, for dx. That takes two bytes a value
+  /// for each of the two layouts, or for both where one cast serves, until the weight's next
+  /// version; float32 copies would take as much again as the weights, so those live through one
+  /// product.
+  Weight quantise_weight(const ForwardCall& call) const {
+    // Another backend's memory is not this one's to read.
+    auto* memory = dynamic_cast<WeightMemory*>(call.memory);
+    const float stored =
+        call.stored.w ? *static_cast<const float*>(call.stored.w->const_data_ptr()) : 0;
+    const bool for_dx = narrow_ && call.needs_x;
+    std::unique_lock<std::mutex> lock;
+    Weight weight{call.weight_version, stored, std::nullopt, std::nullopt, std::nullopt};
+    if (memory) {
+      lock = std::unique_lock(memory->mutex);
+      if (memory->weight.version == call.weight_version && memory->weight.stored == stored)
+        weight = memory->weight;
+    }
+    if (of_whole_tensors() && !weight.whole)
+      weight.whole = whole_scale(call.w, plan_.y.right, call.stored.w);
+    if (!weight.y)
+      weight.y = weight.whole ? cast_by(call.w, plan_.y.right, weight.whole->scale, true)
+                              : cast(call.w, plan_.y.right, Along::kColumns, true);
+    if (for_dx && !weight.dx) {
+      const Granularity granularity = plan_.dx.right.granularity;
+      const bool either_way =
+          granularity == Granularity::kTensor || granularity == Granularity::k128x128;
+      weight.dx = either_way && same(plan_.y.right, plan_.dx.right)
+                      ? CpuOperand{weight.y->values, weight.y->scales, plan_.dx.right, false}
+                      : cast(call.w, plan_.dx.right, Along::kRows, false);
+    }
+    if (memory) {
+      memory->weight = weight;
+      if (!narrow_) memory->weight.y.reset();
+    }
+    return weight;
+  }
+
+  CpuOperand weight_for_dx(const BackwardCall& call) const {
+    const Matrix& w = call.kept.at(kW);
+    if (narrow_) return {w, call.kept.at(kScaleW), plan_.dx.right, false};
+    return of_whole_tensors() ? cast_by(w, plan_.dx.right, call.kept.at(kScaleW), false)
+                              : cast(w, plan_.dx.right, Along::kRows, false);
+  }
+
+  Matrix weight_gradient(const BackwardCall& call) const {
+    const Matrix& x = call.kept.at(kX);
+    if (plan_.dw.left.granularity != Granularity::kNone)
+      return multiply(cast(call.grad_y, plan_.dw.left, Along::kRows, true),
+                      cast(x, plan_.dw.right, Along::kRows, false));
+    // In high precision: what comes in bfloat16 has exact products in float32.
+    const bool as_it_is = narrow_ && x.scalar_type() == ScalarType::BFloat16;
+    const auto unquantised = [&](const Matrix& a, bool transposed) {
+      return CpuOperand{as_it_is ? a : torch::stable::to(a, ScalarType::Float),
+                        new_vector(a, 0, ScalarType::Float), Cast{}, transposed};
+    };
+    return multiply(unquantised(call.grad_y, true), unquantised(x, false));
+  }
+
+  /// The scale of a whole tensor; its largest finite magnitude with recipe delayed.
+  WholeScale whole_scale(const Matrix& a, const Cast& cast,
+                         const std::optional<Matrix>& stored) const {
     const float largest = find_amax(a);
-    if (!delayed()) return scale_of(largest, cast.format, cast.rule);
-    *amax = scale_matrix(a, std::isfinite(largest) ? largest : find_amax(a, true));
+    if (!delayed()) return {scale_matrix(a, scale_of(largest, cast.format, cast.rule))};
+    const Matrix amax = scale_matrix(a, std::isfinite(largest) ? largest : find_amax(a, true));
     const float kept = stored ? *static_cast<const float*>(stored->const_data_ptr()) : 0;
     // An infinity must not come out as the largest finite number: then the whole tensor is NaN, as
     // it is without a stored scale.
-    if (kept == 0 || !std::isfinite(largest)) return scale_of(largest, cast.format, cast.rule);
-    return cast.rule == ScaleRule::kPowerOfTwo ? power_of_two_below(kept) : kept;
-  }
-
-  static Matrix through(const Matrix& a, const Cast& cast, Along along) {
-    return emulate_cast(a, cast, along, scales_of(a, cast, along));
+    const float scale = kept == 0 || !std::isfinite(largest)
+                            ? scale_of(largest, cast.format, cast.rule)
+                        : cast.rule == ScaleRule::kPowerOfTwo ? power_of_two_below(kept)
+                                                              : kept;
+    return {scale_matrix(a, scale), amax};
   }
 
   Plan plan_;
+  bool narrow_;
+  CastTo to_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_emulate_backend(const Plan& plan) {
-  return std::make_unique<EmulateBackend>(plan);
+std::unique_ptr<Backend> make_emulate_backend(const Plan& plan, EmulatedProducts products) {
+  return std::make_unique<EmulateBackend>(
+      plan, products == EmulatedProducts::kNarrow ||
+                (products == EmulatedProducts::kFaster && prefers_narrow_products()));
 }
 
 }  // namespace float8

@@ -93,17 +93,27 @@ TITAN_HD float round_to_format(float value) {
 }
 
 /// float32 to the format's byte; NaN becomes 0x7F or 0xFF.
+/// The sum with the magic number holds the rounded value in its last bits, counted in steps of the
+/// exponent: those of a byte too, so that no conversion is needed. A carry moves on to the next
+/// exponent, as it should.
 template <Format F>
 TITAN_HD uint8_t encode(float value) {
   using Facts = FormatFacts<F>;
-  const float rounded = round_magnitude<F>(value);
-  const uint32_t sign = (bits_of(value) >> 24) & 0x80U;
-  const bool subnormal = rounded < Facts::kMinNormal;
-  const uint32_t small = static_cast<uint32_t>((subnormal ? rounded : 0.0F) * Facts::kPerSubnormal);
-  const uint32_t normal = (bits_of(rounded) >> (23U - Facts::kMantissaBits)) -
-                          ((127U - Facts::kBias) << Facts::kMantissaBits);
-  const uint32_t finite = subnormal ? small : normal;
-  return static_cast<uint8_t>((rounded != rounded ? 0x7fU : finite) | sign);
+  constexpr uint32_t kDropped = 23U - Facts::kMantissaBits;
+  constexpr int32_t kSmallest = (128 - static_cast<int32_t>(Facts::kBias)) << 23;
+  constexpr int32_t kMagic = static_cast<int32_t>(kDropped << 23);
+  constexpr int32_t kZero = kMagic + (kSmallest >> kDropped);
+  const auto magnitude = static_cast<int32_t>(bits_of(value) & 0x7fffffffU);
+  const auto largest = static_cast<int32_t>(bits_of(Facts::kMax));
+  // Positive floats compare like their bits, and bits have no NaN to look out for.
+  const int32_t clamped = magnitude < largest ? magnitude : largest;
+  const int32_t exponent = clamped & 0x7f800000;
+  const int32_t held = exponent > kSmallest ? exponent : kSmallest;
+  const float sum =
+      float_of(static_cast<uint32_t>(clamped)) + float_of(static_cast<uint32_t>(held + kMagic));
+  const int32_t finite = static_cast<int32_t>(bits_of(sum)) - held + (held >> kDropped) - kZero;
+  const uint32_t code = magnitude > 0x7f800000 ? 0x7fU : static_cast<uint32_t>(finite);
+  return static_cast<uint8_t>(code | (bits_of(value) >> 24 & 0x80U));
 }
 
 /// The byte's value as float32.

@@ -3,7 +3,7 @@ import re
 import sys
 
 from . import build, packages, peer_env, text
-from .shell import ROOT, Problem, run
+from .shell import ROOT, Problem, run, say
 
 USAGE = 2  # the status of a script that refuses its options
 # These take their value as the next word too: --rounds 3.
@@ -51,5 +51,12 @@ def run_all(options):
     if any(PEER.search(script.read_text()) for script in chosen):
         packages.ensure(packages.BENCH, options)
         env["TITAN_PEER_PYTHON"] = str(peer_env.ensure(options))
-    statuses = [run([sys.executable, script, *arguments], env=env) for script in chosen]
+    statuses = [_run_one([sys.executable, script, *arguments], env) for script in chosen]
     return USAGE if USAGE in statuses else max([min(status, 1) for status in statuses], default=0)
+
+
+def _run_one(command, env):
+    status = run(command, env=env)
+    if status > 128:
+        say(f"error: {command[1].name} was stopped by signal {status - 128}; its figures are lost")
+    return status

@@ -143,6 +143,44 @@ TEST(CpuCast, BlocksOf32WithE8M0Scales) {
   EXPECT_GE(poisoned, 1);
 }
 
+/// All at once gives what scales and casts give one by one, in every layout; and bfloat16 holds the
+/// values of the formats: with their scales undone if these are powers of two.
+TEST(CpuCast, OnePassAndBfloat16GiveTheSameValues) {
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{300, 1100}, {7, 33}, {128, 32}}) {
+    std::vector<float> drawn(static_cast<size_t>(rows * columns));
+    for (float& value : drawn)
+      value = std::ldexp(normal(random), static_cast<int>(random() % 20U) - 10);
+    const Matrix x = make_matrix(drawn.data(), rows, columns, ScalarType::Float);
+    for (const Granularity granularity :
+         {Granularity::kTensor, Granularity::kVector, Granularity::k1x128, Granularity::k128x128,
+          Granularity::k1x32})
+      for (const Format format : kFormats)
+        for (const ScaleRule rule :
+             {ScaleRule::kExact, ScaleRule::kPowerOfTwo, ScaleRule::kRoundUpE8M0})
+          for (const Along along : {Along::kColumns, Along::kRows}) {
+            const Cast cast{granularity, format, rule};
+            const Matrix scales = scales_of(x, cast, along);
+            const std::vector<float> emulated =
+                elements_of<float>(emulate_cast(x, cast, along, scales));
+            const Scaled wide = scale_and_cast(x, cast, along, CastTo::kFloat32);
+            ASSERT_EQ(elements_of<float>(wide.scales), elements_of<float>(scales));
+            ASSERT_EQ(elements_of<float>(wide.values), emulated);
+            const Scaled bytes = scale_and_cast(x, cast, along, CastTo::kBytes);
+            ASSERT_EQ(elements_of<uint8_t>(bytes.values),
+                      elements_of<uint8_t>(cast_to_bytes(x, cast, along, scales)));
+            const std::vector<uint16_t> narrow =
+                elements_of<uint16_t>(scale_and_cast(x, cast, along, CastTo::kNarrow).values);
+            const std::vector<uint8_t> codes = elements_of<uint8_t>(bytes.values);
+            for (size_t i = 0; i < narrow.size(); ++i)
+              ASSERT_EQ(load_float(narrow[i]),
+                        is_undone(cast) ? emulated[i]
+                                        : static_cast<float>(reference_decode(format, codes[i])));
+          }
+  }
+}
+
 TEST(CpuCast, E8M0Corners) {
   EXPECT_EQ(bits_of(scale_of_e8m0(0)), 0x7f000000U);    // 2^127
   EXPECT_EQ(bits_of(scale_of_e8m0(254)), 0x00400000U);  // 2^-127, a subnormal

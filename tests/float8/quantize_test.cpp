@@ -13,8 +13,9 @@ namespace {
 struct Quantized {
   float scale;
   std::vector<uint8_t> codes;
-  std::vector<float> back;      ///< codes, decoded and divided by the scale
-  std::vector<float> emulated;  ///< the same without codes in between
+  std::vector<float> back;               ///< codes, decoded and divided by the scale
+  std::vector<float> emulated;           ///< the same without codes in between
+  std::vector<uint16_t> narrow, undone;  ///< bfloat16 bits of the codes' values; of these times 1/8
 };
 
 Quantized quantize(const CpuQuantizer& quantizer, const void* x, InputType type, int64_t n,
@@ -28,6 +29,10 @@ Quantized quantize(const CpuQuantizer& quantizer, const void* x, InputType type,
   quantizer.dequantize[static_cast<size_t>(format)](result.codes.data(), n, result.scale,
                                                     result.back.data());
   quantizer.emulate(x, type, n, result.scale, format, result.emulated.data());
+  result.narrow.resize(static_cast<size_t>(n));
+  result.undone.resize(static_cast<size_t>(n));
+  quantizer.narrow(x, type, n, result.scale, 1.0F, format, result.narrow.data());
+  quantizer.narrow(x, type, n, result.scale, 0.125F, format, result.undone.data());
   return result;
 }
 
@@ -103,6 +108,9 @@ TEST(Quantize, RandomValuesMatchTheSlowCast) {
               << quantizer->name << " " << name_of(format) << " " << x[i] << " * " << got.scale
               << " gave " << int(got.codes[i]) << ", expected " << int(expected);
           ASSERT_TRUE(same_float(got.emulated[i], got.back[i])) << x[i];
+          const auto value = static_cast<float>(reference_decode(format, expected));
+          ASSERT_TRUE(same_float(load_float(got.narrow[i]), value)) << x[i];
+          ASSERT_TRUE(same_float(load_float(got.undone[i]), value / 8)) << x[i];
         }
       }
   }
