@@ -55,8 +55,8 @@ at::Tensor loss_on_cpu(const Head& head, Waiting& waiting) {
     at::Tensor x = head.x.narrow(0, first, count);
     if (widen) x = x.to(at::kFloat);
     at::Tensor chunk = logits.narrow(0, 0, count);
-    // Logits and their gradients have the type of x, as those of a head by itself: so a converter
-    // that changes nothing about the head changes no number.
+    // Logits, their gradients and those of x have the type of x, as those of a head by itself: so a
+    // converter that changes nothing about the head changes no number.
     if (narrow && !widen)
       chunk.copy_(matmul(x, w.t(), at::kBFloat16));
     else
@@ -71,10 +71,14 @@ at::Tensor loss_on_cpu(const Head& head, Waiting& waiting) {
     }
     if (head.needs_x) {
       at::Tensor part = waiting.grad_x.narrow(0, first, count);
-      matmul_into(part, gradients, w, false);
+      if (narrow && !widen)
+        part.copy_(matmul(gradients, w, at::kBFloat16));
+      else
+        matmul_into(part, gradients, w, false);
     }
     if (head.needs_w) matmul_into(waiting.grad_w, gradients.t(), x, first > 0);
   }
+  if (widen && head.needs_x) waiting.grad_x.copy_(waiting.grad_x.to(at::kBFloat16));
   return at::full({}, loss * static_cast<double>(head.scale), float32);
 }
 

@@ -41,7 +41,9 @@ class NarrowLinearFunction : public torch::autograd::Function<NarrowLinearFuncti
     if (context->needs_input_grad(0)) {
       std::vector<int64_t> shape = grads[0].sizes().vec();
       shape.back() = narrow_w.size(1);
-      grad_x = matmul(grad, narrow_w, type("x_type")).view(shape);
+      // Rounded, as it is where a converter stands between x and this layer and gets it in this
+      // type.
+      grad_x = matmul(grad, narrow_w, narrow_w.scalar_type()).to(type("x_type")).view(shape);
     }
     if (context->needs_input_grad(1)) grad_w = matmul(grad.t(), rows, type("w_type"));
     return {grad_x, grad_w, at::Tensor(), at::Tensor()};
